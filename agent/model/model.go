@@ -1,0 +1,53 @@
+// Package model asks a language model for the next actions.
+//
+// The agent needs one method, Reply(ctx, [Request]) ([Reply], error), and two
+// types here have it: [Client] speaks the Chat Completions protocol to any
+// OpenAI-compatible server, and [Offline] carries out tasks that are written as
+// calls, without any network. This is the only package that knows go-openai.
+package model
+
+import "encoding/json"
+
+// Roles of a [Message].
+const (
+	System    = "system"
+	User      = "user"
+	Assistant = "assistant"
+)
+
+// Message is one entry of a request.
+type Message struct {
+	Role    string
+	Content string
+}
+
+// Request is what a model is asked.
+type Request struct {
+	Messages []Message
+}
+
+// Reply is what a model answered.
+type Reply struct {
+	// Text is the answer, without reasoning that the server sent apart.
+	Text string
+	// Calls are the native tool calls of the answer, in order.
+	Calls []Call
+	// Usage is what the server counted, zero where it did not say.
+	Usage Usage
+	// Finish is the server's reason to stop, "stop" or "length" for most.
+	Finish string
+}
+
+// Call is a native tool call.
+type Call struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// Usage counts tokens.
+type Usage struct {
+	Input  int `json:"input"`
+	Cached int `json:"cached,omitempty"` // of Input, those read from a cache
+	Output int `json:"output"`
+}

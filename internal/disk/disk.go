@@ -1,0 +1,101 @@
+// Package disk is the seam through which Rouse writes its own files.
+//
+// Every file that Rouse itself writes (memory, snapshots, journals, what a file
+// tool was asked to write) goes through [FS], so that a test can make the Nth
+// operation fail, stop or be forgotten, as SQLite tests its own I/O layer
+// (https://www.sqlite.org/testing.html#i_o_error_testing). Reading needs no seam.
+//
+// [Replace] and [Create] are the only two ways in which a whole file comes to
+// be; both are all or nothing through a crash and through power loss.
+package disk
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// FS is the set of operations that our writes are made of. [OS] and [Root] are
+// the real ones.
+type FS interface {
+	// OpenFile opens a file for writing, as [os.OpenFile] does.
+	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+	Rename(oldname, newname string) error
+	// Link makes a second name for a file; it fails if newname exists.
+	Link(oldname, newname string) error
+	Remove(name string) error
+	MkdirAll(name string, perm fs.FileMode) error
+	// SyncDir makes the names in a folder durable.
+	SyncDir(name string) error
+}
+
+// File is an open file of an [FS].
+type File interface {
+	io.WriteCloser
+	// Sync makes what was written durable. After an error nothing may be
+	// assumed of the file: the kernel marks failed pages clean.
+	Sync() error
+}
+
+// Replace makes name hold data, atomically and durably: after a crash at any
+// point it holds either what it held before or data, whole. It writes a
+// temporary file in the same folder, syncs it, renames it, and syncs the folder.
+func Replace(f FS, name string, data []byte, perm fs.FileMode) error {
+	return commit(f, name, data, perm, f.Rename)
+}
+
+// Create is [Replace] for a name that must not exist yet: it never overwrites,
+// and fails with an error that is [fs.ErrExist] instead.
+func Create(f FS, name string, data []byte, perm fs.FileMode) error {
+	return commit(f, name, data, perm, func(tmp, name string) error {
+		if err := f.Link(tmp, name); err != nil {
+			return err
+		}
+		return f.Remove(tmp)
+	})
+}
+
+func commit(f FS, name string, data []byte, perm fs.FileMode, publish func(tmp, name string) error) error {
+	tmp := tempName(name)
+	if err := writeSynced(f, tmp, data, perm); err != nil {
+		f.Remove(tmp)
+		return err
+	}
+	if err := publish(tmp, name); err != nil {
+		f.Remove(tmp)
+		return err
+	}
+	return f.SyncDir(filepath.Dir(name))
+}
+
+func writeSynced(f FS, name string, data []byte, perm fs.FileMode) error {
+	w, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(data); err != nil {
+		w.Close()
+		return err
+	}
+	if err := w.Sync(); err != nil {
+		w.Close()
+		return err
+	}
+	return w.Close()
+}
+
+// tempName names a temporary file beside name; [IsTemp] knows it again.
+func tempName(name string) string {
+	dir, base := filepath.Split(name)
+	return filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
+}
+
+// IsTemp reports whether base is the name of a temporary file of [Replace] or
+// [Create]; one that is still there belongs to a writer that died.
+func IsTemp(base string) bool {
+	ok, _ := filepath.Match(".?*.????????.tmp", base)
+	return ok
+}

@@ -1,0 +1,101 @@
+// Package tools says what a tool is and holds the set of them that a home has.
+//
+// A [Tool] is data: a name, the prose that the model reads, a JSON Schema and a
+// function. [New] makes one from a typed Go function, so that adding a tool is
+// one Go file, one Markdown file and one line of registration. The tools
+// themselves are in the folders below this one.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"rouse/internal/proc"
+)
+
+// Tool is one thing that the model may ask for.
+type Tool struct {
+	// Name matches [A-Za-z0-9_-]{1,64}.
+	Name string
+	// Description is the Markdown that the model reads.
+	Description string
+	// Schema is the JSON Schema of the arguments, an object.
+	Schema *jsonschema.Schema
+	// ReadOnly says that a call changes and sends nothing, so that it needs no
+	// durable intent and may be asked for in JSON that had to be repaired.
+	ReadOnly bool
+	// Run carries out one call whose arguments fit Schema. What goes wrong is a
+	// [Result] for the model to read.
+	Run func(ctx context.Context, call Call) Result
+}
+
+// Call is one request to run a tool.
+type Call struct {
+	// Args are the arguments, an object that fits the tool's schema.
+	Args json.RawMessage
+	// Output takes content as it comes, of any size. It is never nil.
+	// What is written here is the content of a result whose Content is nil.
+	Output io.Writer
+	// Started, unless nil, is told of each process that the call starts, so
+	// that a later cycle can end it if this one dies.
+	Started func(proc.Identity)
+}
+
+// Result is what a call gave back.
+type Result struct {
+	OK bool
+	// Content is a JSON value, mostly text; nil if it went to [Call.Output].
+	Content any
+	// Metadata says what Content is: path, bytes, exit code.
+	Metadata map[string]any
+	// Error says what went wrong and how to mend it, in one line; only when not OK.
+	Error string
+}
+
+// Fail is the result of a call that did not work.
+func Fail(format string, args ...any) Result {
+	return Result{Error: fmt.Sprintf(format, args...)}
+}
+
+// New makes a tool from a function of typed arguments. The schema is drawn from
+// A: `json` tags name the parameters, `jsonschema` tags describe them, and
+// `omitempty` makes one optional. It panics if A has no schema, which is a
+// programmer's error.
+func New[A any](name, description string, run func(context.Context, Call, A) Result) Tool {
+	schema, err := jsonschema.For[A](nil)
+	if err != nil {
+		panic(fmt.Sprintf("tool %s: %v", name, err))
+	}
+	return Tool{
+		Name: name, Description: strings.TrimSpace(description), Schema: schema,
+		Run: func(ctx context.Context, call Call) Result {
+			var args A
+			if err := json.Unmarshal(call.Args, &args); err != nil {
+				return Fail("arguments: %v", err)
+			}
+			return run(ctx, call, args)
+		},
+	}
+}
+
+// Check reports in one line how args do not fit the tool's schema.
+func (t Tool) Check(args json.RawMessage) error {
+	var v any
+	if err := json.Unmarshal(args, &v); err != nil {
+		return fmt.Errorf("arguments are not JSON: %w", err)
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return errors.New("arguments must be a JSON object")
+	}
+	r, err := t.Schema.Resolve(nil)
+	if err != nil {
+		return fmt.Errorf("schema of %s: %w", t.Name, err)
+	}
+	return r.Validate(v)
+}
