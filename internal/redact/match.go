@@ -1,0 +1,160 @@
+package redact
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// A matcher finds many forms at once.
+//
+// Every form has at least stride+3 bytes, so wherever one begins, one of the
+// positions 0, stride, 2*stride, … of the text lies in its first stride bytes
+// with four bytes of the form after it. Only there the text is looked at: four
+// bytes, a gram, are hashed into a table of all grams at the first stride
+// offsets of all forms. What is not in the table, which is nearly everything,
+// costs one look at every stride-th byte, whatever the number of forms.
+type matcher struct {
+	forms   []form     // sorted by text
+	first   [257]int32 // forms[first[c]:first[c+1]] begin with byte c
+	longest int        // length of the longest form
+	stride  int
+	heads   *[1 << tableBits]int32 // by hash: index of the first gram, 0 for none
+	grams   []gram                 // from 1; chained by next
+}
+
+// form is one spelling of a secret, and what to put in its place.
+type form struct{ text, mark string }
+
+// gram is four bytes of a form.
+type gram struct {
+	word         uint32
+	form, offset int32
+	next         int32
+}
+
+const (
+	gramLen   = 4
+	maxStride = 13 // more grams, a fuller table: not faster
+	tableBits = 13
+)
+
+func newMatcher(secrets []secret) *matcher {
+	slices.SortStableFunc(secrets, func(a, b secret) int { return cmp.Compare(a.name, b.name) })
+	m := &matcher{forms: allForms(secrets), heads: new([1 << tableBits]int32)}
+	shortest := len(m.forms[0].text)
+	for _, f := range m.forms {
+		shortest = min(shortest, len(f.text))
+		m.longest = max(m.longest, len(f.text))
+		m.first[int(f.text[0])+1]++
+	}
+	for c := range 256 {
+		m.first[c+1] += m.first[c]
+	}
+	m.stride = min(shortest-gramLen+1, maxStride)
+	m.chainGrams()
+	m.mendMarks()
+	return m
+}
+
+// allForms lists the spellings of all secrets, each once, sorted.
+func allForms(secrets []secret) []form {
+	var forms []form
+	seen := make(map[string]bool)
+	for _, s := range secrets {
+		for _, text := range spellings(s.value) {
+			if !seen[text] {
+				seen[text] = true
+				forms = append(forms, form{text, "[REDACTED:" + s.name + "]"})
+			}
+		}
+	}
+	slices.SortFunc(forms, func(a, b form) int { return cmp.Compare(a.text, b.text) })
+	return forms
+}
+
+// chainGrams fills the table. A chain begins with the grams of the highest
+// offset, at equal offset with the longest form, so that replace meets forms in
+// the order in which they begin in the text, the longest first.
+func (m *matcher) chainGrams() {
+	order := make([]int32, len(m.forms))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Compare(len(m.forms[a].text), len(m.forms[b].text))
+	})
+	m.grams = make([]gram, 1, 1+len(m.forms)*m.stride)
+	for offset := range m.stride {
+		for _, f := range order {
+			word := load(m.forms[f].text, offset)
+			head := &m.heads[hash(word)]
+			m.grams = append(m.grams, gram{word, f, int32(offset), *head})
+			*head = int32(len(m.grams) - 1)
+		}
+	}
+}
+
+// mendMarks sees to it that no mark holds a secret, as that of a variable whose
+// value is its own name would.
+func (m *matcher) mendMarks() {
+	for i := range m.forms {
+		f := &m.forms[i]
+		for _, mark := range []string{f.mark, "[REDACTED]", "***"} {
+			f.mark = mark
+			if out, _ := m.replace(nil, mark, 0, len(mark)); out == nil {
+				break
+			}
+		}
+	}
+}
+
+// replace appends s to dst from position from on, with a mark for each stretch
+// that forms cover, up to the end of the last such stretch, which it returns.
+// Forms that overlap make one stretch, marked as the first of them. Only forms
+// that begin before limit count. If there are none, dst and from come back.
+func (m *matcher) replace(dst []byte, s string, from, limit int) ([]byte, int) {
+	done := from
+	for i := 0; i+gramLen <= len(s); i += m.stride {
+		word := load(s, i)
+		for g := m.heads[hash(word)]; g != 0; g = m.grams[g].next {
+			gram := &m.grams[g]
+			start := i - int(gram.offset)
+			if gram.word != word || start < 0 || start >= limit {
+				continue
+			}
+			f := &m.forms[gram.form]
+			if !strings.HasPrefix(s[start:], f.text) {
+				continue
+			}
+			if start >= done {
+				dst = append(append(dst, s[done:start]...), f.mark...)
+			}
+			done = max(done, start+len(f.text))
+		}
+	}
+	return dst, done
+}
+
+// hold returns the first position of s from which on the text may be the
+// beginning of a form, or of a longer one than it already holds there.
+func (m *matcher) hold(s string) int {
+	for p := max(0, len(s)-m.longest+1); p < len(s); p++ {
+		c := int(s[p])
+		for _, f := range m.forms[m.first[c]:m.first[c+1]] {
+			if len(f.text) > len(s)-p && strings.HasPrefix(f.text, s[p:]) {
+				return p
+			}
+		}
+	}
+	return len(s)
+}
+
+func load(s string, i int) uint32 {
+	b := s[i : i+gramLen]
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+}
+
+// hash is Fibonacci hashing: the high bits of a product with 2^32 divided by the
+// golden ratio.
+func hash(word uint32) uint32 { return word * 2654435769 >> (32 - tableBits) }

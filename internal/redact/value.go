@@ -1,0 +1,85 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Any returns v, a value such as [encoding/json] makes, without secrets in its
+// strings and keys; v itself does not change. Two keys that become the same are
+// one afterwards. A value of another type than these is taken as the JSON that
+// it marshals to.
+func (r *Redactor) Any(v any) any {
+	if r.free() {
+		return v
+	}
+	switch v := v.(type) {
+	case nil, bool, float64, int, int64:
+		return v
+	case string:
+		return r.String(v)
+	case json.Number:
+		return r.number(v)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = r.Any(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[r.String(k)] = r.Any(e)
+		}
+		return out
+	}
+	return r.marshalled(v)
+}
+
+// number keeps a number that holds no secret; one that does becomes a string.
+func (r *Redactor) number(n json.Number) any {
+	if s := r.String(string(n)); s != string(n) {
+		return s
+	}
+	return n
+}
+
+func (r *Redactor) marshalled(v any) any {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return r.String(fmt.Sprint(v))
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var out any
+	if err := d.Decode(&out); err != nil {
+		return r.String(string(data))
+	}
+	return r.Any(out)
+}
+
+// Error returns err if its text holds no secret, else an error with the clean
+// text. [errors.Is] still finds in that one what it finds in err; it cannot be
+// unwrapped, as that would give the secret back, so a caller of [errors.As]
+// must look before redacting.
+func (r *Redactor) Error(err error) error {
+	if r.free() || err == nil {
+		return err
+	}
+	dirty := err.Error()
+	clean := r.String(dirty)
+	if clean == dirty {
+		return err
+	}
+	return &cleanError{clean, func(target error) bool { return errors.Is(err, target) }}
+}
+
+type cleanError struct {
+	text string
+	is   func(target error) bool
+}
+
+func (e *cleanError) Error() string        { return e.text }
+func (e *cleanError) Is(target error) bool { return e.is(target) }
