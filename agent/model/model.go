@@ -40,8 +40,11 @@ type Reply struct {
 
 // Call is a native tool call.
 type Call struct {
-	ID   string          `json:"id"`
-	Name string          `json:"name"`
+	// ID is unique in the reply: one that is missing or repeated is replaced.
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Args is always JSON: {} where there were none, and a string that holds
+	// them where the model wrote something that is not JSON.
 	Args json.RawMessage `json:"args"`
 }
 

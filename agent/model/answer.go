@@ -1,0 +1,245 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// chunk is one event of a stream, or a whole reply without streaming, which has
+// a message where a stream has deltas. It is decoded here, not by go-openai,
+// which drops error objects and refuses contents and arguments in other shapes.
+type chunk struct {
+	Choices []choice        `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+}
+
+type choice struct {
+	Index   int      `json:"index"`
+	Delta   message  `json:"delta"`
+	Message *message `json:"message"`
+	Finish  string   `json:"finish_reason"`
+}
+
+type message struct {
+	Content content    `json:"content"`
+	Calls   []fragment `json:"tool_calls"`
+}
+
+// content is a string, null, or a list of parts of which the texts count.
+type content string
+
+// UnmarshalJSON is a [json.Unmarshaler].
+func (c *content) UnmarshalJSON(raw []byte) error {
+	if raw[0] != '[' {
+		return json.Unmarshal(raw, (*string)(c))
+	}
+	var parts []struct{ Type, Text string }
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if part.Type == "text" {
+			*c += content(part.Text)
+		}
+	}
+	return nil
+}
+
+// fragment is a tool call, or in a stream a piece of one.
+type fragment struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string    `json:"name"`
+		Arguments arguments `json:"arguments"`
+	} `json:"function"`
+}
+
+// arguments are JSON in a string; some servers send the JSON itself.
+type arguments string
+
+// UnmarshalJSON is a [json.Unmarshaler].
+func (a *arguments) UnmarshalJSON(raw []byte) error {
+	switch raw[0] {
+	case '{', '[':
+		*a = arguments(raw)
+		return nil
+	default:
+		return json.Unmarshal(raw, (*string)(a))
+	}
+}
+
+// answer is a reply in the making.
+type answer struct {
+	text    strings.Builder
+	calls   []*call
+	indexed map[int]*call
+	usage   Usage
+	finish  string
+}
+
+type call struct {
+	id, name string
+	args     strings.Builder
+}
+
+// collect reads events until the end. finished is called when the finish reason
+// has come: from then on the answer is whole, and what breaks the connection
+// costs only the usage. A stream that ends before it is no answer.
+func collect(next func() ([]byte, error), finished func()) (Reply, error) {
+	var a answer
+	for {
+		event, err := next()
+		if err != nil {
+			return a.end(err)
+		}
+		before := a.finish
+		if err := a.add(event); err != nil {
+			return Reply{}, err
+		}
+		if before == "" && a.finish != "" {
+			finished()
+		}
+	}
+}
+
+func (a *answer) end(err error) (Reply, error) {
+	fail, isFailure := errors.AsType[*failure](err)
+	switch {
+	case a.finish != "" && (!isFailure || fail.retry):
+		return a.reply(), nil
+	case err == io.EOF:
+		return Reply{}, damaged("reply ended without a finish reason")
+	default:
+		return Reply{}, err
+	}
+}
+
+func (a *answer) add(event []byte) error {
+	var c chunk
+	if err := json.Unmarshal(event, &c); err != nil {
+		return damaged("reply is not what a chat completion looks like: %v", err)
+	}
+	if text := string(bytes.TrimSpace(c.Error)); text != "" && text != "null" && text != `""` {
+		return errorObject(c.Error).failure()
+	}
+	a.count(c.Usage)
+	for _, choice := range c.Choices {
+		if choice.Index == 0 {
+			a.choose(choice)
+		}
+	}
+	return nil
+}
+
+func (a *answer) choose(c choice) {
+	a.text.WriteString(string(c.Delta.Content))
+	for _, f := range c.Delta.Calls {
+		a.piece(f)
+	}
+	if c.Message != nil {
+		a.text.WriteString(string(c.Message.Content))
+		for _, f := range c.Message.Calls {
+			a.begin(f).extend(f)
+		}
+	}
+	if c.Finish != "" && c.Finish != "null" {
+		a.finish = c.Finish
+	}
+}
+
+// piece adds to the call that a fragment belongs to. Servers number the calls,
+// or give each an id, or both; some number all of them 0.
+func (a *answer) piece(f fragment) {
+	var at *call
+	if f.Index != nil {
+		at = a.indexed[*f.Index]
+	} else if len(a.calls) > 0 && (f.ID != "" || f.Function.Name == "") {
+		at = a.calls[len(a.calls)-1]
+	}
+	if at == nil || f.ID != "" && at.id != "" && f.ID != at.id {
+		at = a.begin(f)
+	}
+	at.extend(f)
+}
+
+func (a *answer) begin(f fragment) *call {
+	c := new(call)
+	a.calls = append(a.calls, c)
+	if f.Index != nil {
+		if a.indexed == nil {
+			a.indexed = make(map[int]*call)
+		}
+		a.indexed[*f.Index] = c
+	}
+	return c
+}
+
+func (c *call) extend(f fragment) {
+	if c.id == "" {
+		c.id = f.ID
+	}
+	if c.name == "" {
+		c.name = f.Function.Name
+	}
+	c.args.WriteString(string(f.Function.Arguments))
+}
+
+// count keeps the last usage that came. One that is not what OpenAI sends is no
+// reason to lose the reply.
+func (a *answer) count(raw json.RawMessage) {
+	var u struct {
+		Input   int `json:"prompt_tokens"`
+		Output  int `json:"completion_tokens"`
+		Details struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	}
+	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &u) != nil {
+		return
+	}
+	a.usage = Usage{Input: max(u.Input, 0), Cached: max(u.Details.Cached, 0), Output: max(u.Output, 0)}
+}
+
+func (a *answer) reply() Reply {
+	r := Reply{Text: a.text.String(), Usage: a.usage, Finish: a.finish}
+	for _, c := range a.calls {
+		r.Calls = append(r.Calls, Call{ID: c.id, Name: c.name, Args: json.RawMessage(c.args.String())})
+	}
+	return r
+}
+
+// clean redacts what the server sent and makes the calls what [Call] promises.
+func (r Reply) clean(redact func(string) string) Reply {
+	r.Text = redact(r.Text)
+	r.Finish = redact(r.Finish)
+	used := make(map[string]bool)
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		c.Name = redact(c.Name)
+		c.Args = cleanArgs(redact(string(c.Args)))
+		c.ID = redact(c.ID)
+		for n := i + 1; c.ID == "" || used[c.ID]; n++ {
+			c.ID = fmt.Sprintf("call_%d", n)
+		}
+		used[c.ID] = true
+	}
+	return r
+}
+
+func cleanArgs(text string) json.RawMessage {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return json.RawMessage("{}")
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	default:
+		quoted, _ := json.Marshal(text) // a string always has a JSON form
+		return quoted
+	}
+}

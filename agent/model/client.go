@@ -1,0 +1,226 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+)
+
+// Options say which model a [Client] asks, and how patiently.
+type Options struct {
+	// BaseURL is where the server's "/chat/completions" is, mostly ending in
+	// "/v1". It carries no user name, query or fragment. Empty means OpenAI.
+	BaseURL string
+	// Key is sent as a bearer token. A server on loopback needs none.
+	Key string
+	// KeyName is the environment variable that Key is from, for messages.
+	KeyName string
+	// Name is the model's name.
+	Name string
+	// MaxOutput is the most tokens of a reply; 0 leaves it to the server.
+	MaxOutput int
+	// ConnectTimeout limits the connection and the TLS handshake, each; 0 means 10 s.
+	ConnectTimeout time.Duration
+	// IdleTimeout ends a request when no byte came for so long, before the
+	// first one as well; 0 means 2 minutes. Comment lines of a stream are bytes:
+	// a server that sends them is alive, and the context has the last word.
+	IdleTimeout time.Duration
+	// Retries is how often a request is sent again after a failure that may pass.
+	Retries int
+	// MaxReply is the most bytes of a response body, decompressed; 0 means
+	// 4 MiB, or 512 for each token of MaxOutput where that is more.
+	MaxReply int64
+	// Redact, if set, removes secrets from all text that comes from the server.
+	Redact func(string) string
+	// OnRetry, if set, is told before each wait. Attempts count from 1.
+	OnRetry func(attempt int, wait time.Duration, err error)
+	// Transport, if set, carries the requests in place of TCP and TLS.
+	Transport http.RoundTripper
+}
+
+// Client asks a model behind a Chat Completions server, by streaming where the
+// server can. Several goroutines may use one.
+type Client struct {
+	opt  Options
+	http *http.Client
+
+	mu   sync.Mutex
+	form form // as learned from the server's refusals
+}
+
+// NewClient makes a client. No request is sent. It is an error if the base URL
+// cannot be used, or a key is missing for a server that is not on loopback.
+func NewClient(opt Options) (*Client, error) {
+	opt = opt.withDefaults()
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	if opt.Transport == nil {
+		opt.Transport = newTransport(opt.ConnectTimeout)
+	}
+	return &Client{
+		opt:  opt,
+		http: &http.Client{Transport: opt.Transport, CheckRedirect: stay},
+		form: form{completion: completionTokens(opt.Name)},
+	}, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.BaseURL == "" {
+		o.BaseURL = "https://api.openai.com/v1"
+	}
+	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
+	if o.KeyName == "" {
+		o.KeyName = "OPENAI_API_KEY"
+	}
+	if o.ConnectTimeout == 0 {
+		o.ConnectTimeout = 10 * time.Second
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 2 * time.Minute
+	}
+	if o.MaxReply == 0 {
+		o.MaxReply = max(4<<20, 512*int64(o.MaxOutput))
+	}
+	return o
+}
+
+// check finds what would fail or give the key away at the first request.
+func (o Options) check() error {
+	u, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return errors.New("model base URL: not a URL") // the cause would show it, with any password
+	}
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return fmt.Errorf("model base URL %q: want http://host/… or https://host/…", u.Redacted())
+	case u.User != nil:
+		return fmt.Errorf("model base URL %q: put the key in %s, not in the URL", u.Redacted(), o.KeyName)
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("model base URL %s://%s%s: want no query and no fragment", u.Scheme, u.Host, u.Path)
+	case strings.ContainsFunc(o.Key, notInHeader):
+		return fmt.Errorf("model key: %s holds a space, a line break or another character that no key has", o.KeyName)
+	case o.Key == "" && !loopback(u.Hostname()):
+		return fmt.Errorf("model key: %s is not set (%s is not on this machine, so it needs a key)", o.KeyName, o.BaseURL)
+	}
+	return nil
+}
+
+func notInHeader(r rune) bool { return r <= ' ' || r > '~' }
+
+func loopback(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().IsLoopback()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// stay follows no redirect: the key and the conversation go nowhere but to the
+// configured server. The redirect itself becomes the error that the user reads.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func newTransport(connect time.Duration) *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: connect}).DialContext,
+		TLSHandshakeTimeout:    connect,
+		ForceAttemptHTTP2:      true, // where TLS negotiates it
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// Reply asks the model once, and again while the failure may pass and retries
+// and time are left. Sending twice is safe: nothing is carried out before a
+// whole reply is here. Only a reply with a finish reason is an answer. Errors
+// name the URL, never the key; they wrap the cause of ctx where that ended it.
+func (c *Client) Reply(ctx context.Context, req Request) (Reply, error) {
+	for attempt := 1; ; attempt++ {
+		reply, fail := c.ask(ctx, req)
+		if fail == nil {
+			return reply, nil
+		}
+		if !fail.retry || attempt > c.opt.Retries {
+			return Reply{}, c.giveUp(fail, attempt)
+		}
+		wait := backoff(attempt, fail.after)
+		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+			return Reply{}, c.giveUp(fail, attempt)
+		}
+		if c.opt.OnRetry != nil {
+			c.opt.OnRetry(attempt, wait, fail)
+		}
+		if !pause(ctx, wait) {
+			return Reply{}, c.giveUp(ended(ctx), attempt)
+		}
+	}
+}
+
+func (c *Client) giveUp(fail *failure, attempts int) error {
+	times := ""
+	if attempts > 1 {
+		times = fmt.Sprintf(" (%d attempts)", attempts)
+	}
+	return fmt.Errorf("%s at %s: %w%s", c.opt.Name, c.redact(c.opt.BaseURL), fail, times)
+}
+
+// ask sends one request, and another one at once for each thing that the server
+// says it does not support and that we can do without.
+func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
+	for {
+		c.mu.Lock()
+		form := c.form
+		c.mu.Unlock()
+		reply, err := c.once(ctx, form, req)
+		if err == nil {
+			return reply, nil
+		}
+		fail := c.failed(ctx, err)
+		next, ok := form.without(fail)
+		if !ok {
+			return Reply{}, fail
+		}
+		c.mu.Lock()
+		c.form = next
+		c.mu.Unlock()
+	}
+}
+
+func (c *Client) once(ctx context.Context, form form, req Request) (Reply, error) {
+	x := newExchange(ctx, c, form)
+	defer x.end()
+	config := openai.DefaultConfig(c.opt.Key)
+	config.BaseURL = c.opt.BaseURL
+	config.HTTPClient = x
+	client := openai.NewClientWithConfig(config)
+	stream, err := client.CreateChatCompletionStream(x.ctx, form.request(c.opt, req))
+	if err != nil {
+		return Reply{}, err
+	}
+	defer stream.Close()
+	reply, err := collect(stream.RecvRaw, func() { x.watch.allow("end of the stream", tailTimeout) })
+	return reply.clean(c.redact), err
+}
+
+// redact removes the key itself, whatever else the redactor knows. Shorter keys
+// are placeholders for servers that want none.
+func (c *Client) redact(text string) string {
+	if len(c.opt.Key) >= 8 {
+		text = strings.ReplaceAll(text, c.opt.Key, "[key]")
+	}
+	if c.opt.Redact != nil {
+		text = c.opt.Redact(text)
+	}
+	return text
+}

@@ -1,0 +1,204 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// failure is why a request gave no answer. Its text is redacted.
+type failure struct {
+	text   string
+	cause  error         // the context's, where that ended the request
+	status int           // of the response, 0 if there was none
+	retry  bool          // it may pass
+	after  time.Duration // what Retry-After asks for, 0 if it does not
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
+
+// failed tells what an error of one request means. What came from the network
+// may pass; what we or go-openai refused will not.
+func (c *Client) failed(ctx context.Context, err error) *failure {
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	fail, ok := errors.AsType[*failure](err)
+	if !ok {
+		fail = &failure{text: err.Error()}
+	}
+	copied := *fail
+	copied.text = c.redact(copied.text)
+	return &copied
+}
+
+func ended(ctx context.Context) *failure {
+	cause := context.Cause(ctx)
+	return &failure{text: cause.Error(), cause: cause}
+}
+
+// lost is a failure of the connection.
+func lost(err error) *failure {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // the text around it repeats our URL
+	}
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return &failure{text: err.Error(), retry: !untrusted}
+}
+
+// damaged is a failure of a reply that began well.
+func damaged(format string, args ...any) *failure {
+	return &failure{text: fmt.Sprintf(format, args...), retry: true}
+}
+
+// refused is a failure that the server reports by its status. Key and URL are
+// what a user has to look at after 401, 403 and 404.
+func (c *Client) refused(resp *http.Response, body []byte) *failure {
+	told := readComplaint(body)
+	fail := &failure{status: resp.StatusCode, text: resp.Status}
+	if told.text != "" {
+		fail.text += ": " + told.text
+	}
+	switch code := resp.StatusCode; {
+	case code >= 300 && code < 400:
+		fail.text = fmt.Sprintf("%s to %s: not followed, set the base URL to where the server is",
+			resp.Status, shorten(resp.Header.Get("Location")))
+	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound:
+		fail.text += fmt.Sprintf(" (POST %s/chat/completions, %s)", c.opt.BaseURL, c.keyUsed())
+	default:
+		fail.retry = mayPass(code) && told.code != "insufficient_quota"
+		fail.after = retryAfter(resp.Header.Get("Retry-After"), time.Now())
+	}
+	return fail
+}
+
+func (c *Client) keyUsed() string {
+	if c.opt.Key == "" {
+		return "no key: " + c.opt.KeyName + " is not set"
+	}
+	return "key from " + c.opt.KeyName
+}
+
+func mayPass(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests ||
+		status >= 500 && status != http.StatusNotImplemented
+}
+
+// complaint is what an error body says: of OpenAI {"error":{"message":…}}, of
+// Ollama {"error":"…"}, of Gemini [{"error":{…}}], or anything else as text.
+type complaint struct{ text, code string }
+
+func readComplaint(body []byte) complaint {
+	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
+	if bytes.HasPrefix(body, []byte("<")) {
+		return complaint{text: "an HTML page"}
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
+		body = list[0]
+	}
+	var outer struct{ Error json.RawMessage }
+	if json.Unmarshal(body, &outer) == nil && len(outer.Error) > 0 {
+		body = outer.Error
+	}
+	return errorObject(body)
+}
+
+// errorObject reads the value of "error".
+func errorObject(raw []byte) complaint {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return complaint{text: shorten(text)}
+	}
+	var object struct {
+		Message string
+		Code    any
+	}
+	_ = json.Unmarshal(raw, &object) // what does not fit stays empty
+	if object.Message == "" {
+		object.Message = string(raw)
+	}
+	c := complaint{text: shorten(object.Message)}
+	if object.Code != nil {
+		c.code = fmt.Sprint(object.Code)
+	}
+	return c
+}
+
+// failure is what a complaint inside a 200 response means. A code that is a
+// status decides; without one the server failed on its way, which may pass.
+func (c complaint) failure() *failure {
+	status, err := strconv.Atoi(c.code)
+	isStatus := err == nil && status >= 400 && status < 600
+	text := "server error in the reply: " + c.text
+	if c.code != "" {
+		text += " (" + shorten(c.code) + ")"
+	}
+	return &failure{text: text, retry: !isStatus || mayPass(status)}
+}
+
+// shorten makes one line of at most 500 bytes. Words with asterisks are left
+// out: servers repeat the start and the end of a refused key that way.
+func shorten(text string) string {
+	words := strings.Fields(strings.ToValidUTF8(text, "\ufffd"))
+	for i, word := range words {
+		if strings.Contains(word, "***") {
+			words[i] = "***"
+		}
+	}
+	text = strings.Join(words, " ")
+	if len(text) > 500 {
+		text = strings.ToValidUTF8(text[:500], "") + "…"
+	}
+	return text
+}
+
+const (
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 30 * time.Second
+	maxWait      = time.Minute
+)
+
+// backoff is how long to wait after the given attempt: a random part of a span
+// that doubles, and not less than the server asked for.
+func backoff(attempt int, asked time.Duration) time.Duration {
+	span := min(firstBackoff<<min(attempt-1, 16), maxBackoff)
+	return max(rand.N(span), min(asked, maxWait))
+}
+
+// retryAfter reads the header's seconds or date; 0 for what is neither or past.
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseFloat(header, 64); err == nil {
+		if math.IsNaN(seconds) {
+			return 0
+		}
+		return time.Duration(max(0, min(seconds, maxWait.Seconds())) * float64(time.Second))
+	}
+	if date, err := http.ParseTime(header); err == nil {
+		return max(date.Sub(now), 0)
+	}
+	return 0
+}
+
+// pause waits and reports whether it was not interrupted.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
