@@ -1,0 +1,188 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Offline is a model without a network: it carries out a current task that is
+// written as calls, one a line as [ParseCall] reads them, where empty lines and
+// lines that begin with # do not count. It answers with one call after the
+// other, then with done. It never says done after a call that failed, nor for a
+// task that it does not understand: those are errors. The same request always
+// gets the same reply.
+type Offline struct{}
+
+// hint ends the errors that another model would not have.
+const hint = `set OPENAI_API_KEY, or OPENAI_BASE_URL for a local server such as http://127.0.0.1:11434/v1, ` +
+	`or write the task as a call, like shell command="date -u"`
+
+// outcome is a result of an earlier step, as the request shows it.
+type outcome struct {
+	Step    int             `json:"step"`
+	Tool    string          `json:"tool"`
+	OK      bool            `json:"ok"`
+	Content json.RawMessage `json:"content"`
+	Error   string          `json:"error"`
+}
+
+// Reply answers from the state and the results in the last user message. The
+// highest step among the results says how many lines of the task are done.
+func (Offline) Reply(ctx context.Context, req Request) (Reply, error) {
+	if ctx.Err() != nil {
+		return Reply{}, context.Cause(ctx)
+	}
+	state, behind, ok := lastState(req)
+	if !ok {
+		return Reply{}, errors.New("offline model: no state in the request")
+	}
+	task, err := currentTask(state)
+	if err != nil {
+		return Reply{}, err
+	}
+	calls, err := runbook(task)
+	if err != nil {
+		return Reply{}, err
+	}
+	last, err := lastOutcome(behind)
+	if err != nil {
+		return Reply{}, err
+	}
+	text := done(last)
+	if last.Step < len(calls) {
+		text = calls[last.Step]
+	}
+	return Reply{Text: text, Finish: "stop"}, nil
+}
+
+// lastState finds the state in the last user message, and what stands behind
+// it. Its YAML is indented wherever it holds other text, so that none of its
+// lines can be the closing fence.
+func lastState(req Request) (state, behind string, ok bool) {
+	for i := len(req.Messages) - 1; i >= 0; i-- {
+		if m := req.Messages[i]; m.Role == User {
+			_, text, found := strings.Cut("\n"+m.Content, "\nState (scratchpad/active.yaml):\n```yaml\n")
+			if !found {
+				return "", "", false
+			}
+			state, behind, ok = strings.Cut("\n"+text, "\n```\n")
+			if !ok {
+				state, ok = strings.CutSuffix("\n"+text, "\n```")
+			}
+			return state, behind, ok
+		}
+	}
+	return "", "", false
+}
+
+// currentTask is the text of the task, which is a string or has a key "task".
+func currentTask(state string) (string, error) {
+	var s struct {
+		Task yaml.Node `yaml:"current_task"`
+	}
+	if err := yaml.Unmarshal([]byte(state), &s); err != nil {
+		return "", fmt.Errorf("offline model: state: %v", err)
+	}
+	task := s.Task
+	if task.Kind == yaml.MappingNode {
+		var entry struct{ Task yaml.Node }
+		if err := task.Decode(&entry); err != nil {
+			return "", fmt.Errorf("offline model: current_task: %v", err)
+		}
+		task = entry.Task
+	}
+	if task.Kind == 0 || task.Tag == "!!null" || task.Kind == yaml.ScalarNode && strings.TrimSpace(task.Value) == "" {
+		return "", errors.New("offline model has no current task and cannot choose one: " + hint)
+	}
+	if task.Kind != yaml.ScalarNode {
+		return "", errors.New("offline model cannot carry out a current task that is not text: " + hint)
+	}
+	return task.Value, nil
+}
+
+// runbook turns the lines of a task into actions. All are read before the first
+// is answered, so that a task is understood as a whole or not begun.
+func runbook(task string) (actions []string, err error) {
+	for i, line := range strings.Split(task, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		tool, args, err := ParseCall(line)
+		if err == nil && tool == "done" {
+			err = errors.New("done is said when all calls are")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("offline model cannot carry out %q: %s (line %d: %v)", brief(task, 80), hint, i+1, err)
+		}
+		actions = append(actions, action(tool, args))
+	}
+	if len(actions) == 0 {
+		return nil, fmt.Errorf("offline model cannot carry out %q: %s", brief(task, 80), hint)
+	}
+	return actions, nil
+}
+
+// lastOutcome returns the result with the highest step, or an error if any of
+// the results is a failure.
+func lastOutcome(text string) (last outcome, err error) {
+	_, lines, _ := strings.Cut("\n"+text, "\nResults:\n{")
+	if lines == "" {
+		return outcome{}, nil
+	}
+	for line := range strings.Lines("{" + lines) {
+		if !strings.HasPrefix(line, "{") {
+			break
+		}
+		var o outcome
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			return outcome{}, fmt.Errorf("offline model: results: %v", err) // going on would repeat a step
+		}
+		if !o.OK {
+			return outcome{}, fmt.Errorf("offline model: step %d, %s: %s: task not done", o.Step, o.Tool, brief(o.Error, 300))
+		}
+		if o.Step > last.Step {
+			last = o
+		}
+	}
+	return last, nil
+}
+
+func done(last outcome) string {
+	summary := last.Tool
+	var text string
+	if json.Unmarshal(last.Content, &text) != nil {
+		var compact bytes.Buffer
+		if json.Compact(&compact, last.Content) == nil {
+			text = compact.String()
+		}
+	}
+	if text = brief(text, 200); text != "" {
+		summary += ": " + text
+	}
+	return action("done", encode(struct {
+		Summary string `json:"summary"`
+	}{summary}))
+}
+
+func action(tool string, args json.RawMessage) string {
+	return string(encode(struct {
+		Tool string          `json:"tool"`
+		Args json.RawMessage `json:"args"`
+	}{tool, args}))
+}
+
+// brief makes one line of at most about limit bytes.
+func brief(text string, limit int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}
