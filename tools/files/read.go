@@ -1,0 +1,134 @@
+package files
+
+import (
+	"context"
+	_ "embed"
+	"io"
+	"os"
+	"syscall"
+
+	"rouse/tools"
+)
+
+//go:embed read_file.md
+var readText string
+
+type readArgs struct {
+	Path  string `json:"path" jsonschema:"the file, relative to the workspace"`
+	Start int    `json:"start_line,omitempty" jsonschema:"the first line wanted, counted from 1"`
+	Lines int    `json:"lines,omitempty" jsonschema:"how many lines are wanted; all if left out"`
+}
+
+func (f Folder) readFile() tools.Tool {
+	t := tools.New("read_file", readText, f.read)
+	t.ReadOnly = true
+	return t
+}
+
+func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Result {
+	root, name, err := f.open(a.Path)
+	if err != nil {
+		return fail("read", a.Path, err)
+	}
+	defer root.Close()
+	file, size, err := openRegular(root, name)
+	if err != nil {
+		return fail("read", a.Path, err)
+	}
+	defer file.Close()
+	stop := context.AfterFunc(ctx, func() { file.Close() }) // a read that hangs ends too
+	defer stop()
+
+	out := &lines{w: call.Output, from: int64(max(a.Start, 1)), count: int64(a.Lines)}
+	got, err := tools.CopyText(out, io.LimitReader(file, size), f.Limit)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		_, err = io.WriteString(call.Output, got.Note)
+	}
+	if err != nil {
+		return fail("read", a.Path, err)
+	}
+	return readResult(a, got)
+}
+
+func readResult(a readArgs, got tools.Copied) tools.Result {
+	meta := map[string]any{"path": a.Path, "bytes": got.Bytes, "encoding": got.Encoding}
+	if got.Encoding == "utf-8" {
+		meta["total_lines"] = got.Lines
+		if start := int64(max(a.Start, 1)); start > max(got.Lines, 1) {
+			return tools.Fail("read %s: line %d is past the end; the file has %d lines", quote(a.Path), start, got.Lines)
+		}
+	}
+	if got.Truncated {
+		meta["truncated"] = true
+	}
+	return tools.Result{OK: true, Metadata: meta}
+}
+
+// openRegular opens a regular file and says up to where to read it: its size,
+// so that a file that grows meanwhile comes to an end; without bound if it says
+// 0, as files in /proc do.
+func openRegular(root *os.Root, name string) (*os.File, int64, error) {
+	const hint = "list_files shows what is there"
+	info, err := root.Stat(name) // first, because opening a device can act on it
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, notRegular(info.Mode(), hint)
+	}
+	// Whatever the name is by now, opening does not wait.
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err = file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notRegular(info.Mode(), hint)
+	}
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	if info.Size() == 0 {
+		return file, 1<<63 - 1, nil
+	}
+	return file, info.Size(), nil
+}
+
+// lines passes count lines on, from the line from, counted from 1; all that
+// follow if count is 0.
+type lines struct {
+	w           io.Writer
+	from, count int64
+	at          int64 // line breaks seen
+}
+
+// Write never says that it wrote less than p without an error.
+func (l *lines) Write(p []byte) (int, error) {
+	if l.from == 1 && l.count == 0 {
+		return l.w.Write(p)
+	}
+	from, to := -1, len(p)
+	for i, c := range p {
+		if from < 0 && l.at+1 >= l.from {
+			from = i
+		}
+		if l.count > 0 && l.at+1 >= l.from+l.count {
+			to = i
+			break
+		}
+		if c == '\n' {
+			l.at++
+		}
+	}
+	if from < 0 || from >= to {
+		return len(p), nil
+	}
+	if _, err := l.w.Write(p[from:to]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -1,0 +1,125 @@
+package files
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"rouse/internal/disk"
+	"rouse/tools"
+)
+
+//go:embed write_file.md
+var writeText string
+
+// maxAppend is the largest file that is appended to, in bytes: appending
+// replaces the file as a whole, so that it is never half done.
+const maxAppend = 64 << 20
+
+type writeArgs struct {
+	Path    string `json:"path" jsonschema:"the file, relative to the workspace"`
+	Content string `json:"content" jsonschema:"the text, written exactly as it is"`
+	Append  bool   `json:"append,omitempty" jsonschema:"true adds the text to the end of the file instead of replacing it"`
+}
+
+func (f Folder) writeFile() tools.Tool {
+	return tools.New("write_file", writeText, f.write)
+}
+
+func (f Folder) write(_ context.Context, _ tools.Call, a writeArgs) tools.Result {
+	if strings.HasSuffix(a.Path, "/") {
+		return fail("write", a.Path, errors.New("names a folder; write_file makes the folders on the way to a file"))
+	}
+	root, name, err := f.open(a.Path)
+	if err != nil {
+		return fail("write", a.Path, err)
+	}
+	defer root.Close()
+	size, err := f.replace(root, name, a)
+	if err != nil {
+		return fail("write", a.Path, err)
+	}
+	return tools.Result{
+		OK:       true,
+		Content:  fmt.Sprintf("wrote %d bytes to %s", len(a.Content), quote(a.Path)),
+		Metadata: map[string]any{"path": a.Path, "bytes": len(a.Content), "size": size},
+	}
+}
+
+// replace writes the file and says how large it is then.
+func (f Folder) replace(root *os.Root, name string, a writeArgs) (int, error) {
+	target, data := f.Wrap(disk.Root{R: root}), []byte(a.Content)
+	info, err := root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := makeParents(root, target, filepath.Dir(name)); err != nil {
+			return 0, err
+		}
+		return len(data), disk.Replace(target, name, data, 0o644)
+	case err != nil:
+		return 0, err
+	case !info.Mode().IsRegular():
+		return 0, notRegular(info.Mode(), "choose another path")
+	}
+	if a.Append {
+		old, err := readSmall(root, name)
+		if err != nil {
+			return 0, err
+		}
+		data = append(old, data...)
+	}
+	perm := info.Mode().Perm()
+	return len(data), disk.Replace(f.Wrap(exactMode{disk.Root{R: root}}), name, data, perm)
+}
+
+// makeParents makes the folder dir, and its name and those above it durable.
+func makeParents(root *os.Root, target disk.FS, dir string) error {
+	if _, err := root.Stat(dir); err == nil {
+		return nil
+	}
+	if err := target.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for ; dir != "."; dir = filepath.Dir(dir) {
+		if err := target.SyncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSmall(root *os.Root, name string) ([]byte, error) {
+	file, _, err := openRegular(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxAppend+1))
+	if err == nil && len(data) > maxAppend {
+		err = fmt.Errorf("is larger than %d bytes, too large to append to; write another file", maxAppend)
+	}
+	return data, err
+}
+
+// exactMode gives a new file the mode asked for whatever the umask is, so that
+// a replaced file keeps its own.
+type exactMode struct{ disk.Root }
+
+// OpenFile is [disk.Root.OpenFile], and sets the mode.
+func (e exactMode) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+	file, err := e.R.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Chmod(perm); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
