@@ -1,0 +1,88 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// markVariable holds the marks of all Runners that a process descends from,
+// outermost first, as in "outer.3/inner.1": a Rouse that runs as a tool of
+// another one passes on what it was given. Each mark is followed by the number
+// of the process within its Runner.
+const markVariable = "ROUSE_CHILD"
+
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Environ makes the clean environment of children out of environ, a list like
+// that of [os.Environ]: only what programs need in order to find their files,
+// language, time zone, certificates and proxy is kept, so no key passes because
+// nobody thought of it. A proxy whose URL holds a user or password is left out.
+// TERM is "dumb"; extra is added at the end and wins.
+func Environ(environ []string, extra ...string) []string {
+	var kept []string
+	for _, e := range environ {
+		if name, value, _ := strings.Cut(e, "="); inherited(name, value) {
+			kept = append(kept, e)
+		}
+	}
+	return append(append(kept, "TERM=dumb"), extra...)
+}
+
+func inherited(name, value string) bool {
+	switch name {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+		"SSL_CERT_FILE", "SSL_CERT_DIR", markVariable:
+		return true
+	}
+	switch strings.ToLower(name) {
+	case "http_proxy", "https_proxy", "all_proxy", "no_proxy":
+		return !strings.Contains(value, "@")
+	}
+	return strings.HasPrefix(name, "LC_")
+}
+
+// environ is what the child of this number gets: PATH at least, then the
+// Runner's, the command's, and what is ours to say.
+func (r *Runner) environ(c Command, number int) []string {
+	env := slices.Concat([]string{"PATH=" + defaultPath}, r.Env, c.Env)
+	if c.Dir != "" {
+		if dir, err := filepath.Abs(c.Dir); err == nil {
+			env = append(env, "PWD="+dir)
+		}
+	}
+	mark := fmt.Sprintf("%s.%d", r.mark, number)
+	if outer := lookup(r.Env, markVariable); outer != "" {
+		mark = outer + "/" + mark
+	}
+	return append(env, markVariable+"="+mark)
+}
+
+// lookup is the last value of a variable, the one that counts.
+func lookup(env []string, name string) string {
+	for _, e := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// lookPath finds a program in the child's PATH, which may differ from ours. A
+// relative folder in PATH is passed over: what stands in the current folder
+// must not replace a program.
+func lookPath(program, path string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, program)
+		fi, err := os.Stat(file)
+		if err == nil && filepath.IsAbs(dir) && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("no such program in %s", path)
+}

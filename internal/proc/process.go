@@ -1,0 +1,202 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	defaultGrace = 500 * time.Millisecond
+	// sweepTime is how long after SIGKILL we go on ending a tree before we
+	// give up and report what is left.
+	sweepTime = time.Second
+)
+
+// Process is a child that was started, and its descendants.
+type Process struct {
+	runner   *Runner
+	number   int
+	grace    time.Duration
+	cmd      *exec.Cmd
+	identity Identity
+	begun    time.Time
+	streams  *streams
+
+	done   chan struct{}
+	finish sync.Once
+	exit   Exit // set before done is closed
+
+	mu     sync.Mutex
+	cause  Cause // why we end it; empty as long as we do not
+	exited bool  // the leader has ended: its PID is no longer ours to signal
+}
+
+// Start starts c. An error means that it could not be started and that nothing
+// of it is left. The process is ended, with its whole tree, when ctx ends.
+func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
+	r.once.Do(r.prepare)
+	if len(c.Argv) == 0 {
+		return nil, errors.New("start: no program")
+	}
+	if err := c.check(ctx); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
+	}
+	p := &Process{runner: r, number: r.number(), grace: c.Grace, done: make(chan struct{})}
+	if p.grace <= 0 {
+		p.grace = defaultGrace
+	}
+	if err := p.start(ctx, c); err != nil {
+		r.forget(p.number)
+		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
+	}
+	return p, nil
+}
+
+func (p *Process) start(ctx context.Context, c Command) error {
+	env := p.runner.environ(c, p.number)
+	program, err := lookPath(c.Argv[0], lookup(env, "PATH"))
+	if err != nil {
+		return err
+	}
+	p.cmd = &exec.Cmd{Path: program, Args: c.Argv, Env: env, Dir: c.Dir, ExtraFiles: c.ExtraFiles, SysProcAttr: attributes()}
+	p.streams = &streams{max: c.MaxOutput, end: p.end}
+	if err := p.streams.open(c, p.cmd); err != nil {
+		p.streams.abandon()
+		return err
+	}
+	started := make(chan error, 1)
+	go p.live(ctx, c.Timeout, started)
+	return <-started
+}
+
+// live is the life of a process, on one thread from start to end: the kernel
+// sends the child SIGKILL when the thread that started it ends, which is to
+// mean the end of Rouse and nothing else. The thread would be waiting anyway.
+func (p *Process) live(ctx context.Context, timeout time.Duration, started chan<- error) {
+	runtime.LockOSThread()
+	p.begun = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		runtime.UnlockOSThread()
+		p.streams.abandon()
+		started <- err
+		return
+	}
+	pid := p.cmd.Process.Pid
+	p.runner.setLeader(p.number, pid)
+	p.identity = identify(pid, p.runner.boot)
+	p.streams.run()
+	started <- nil
+	p.await(ctx, timeout)
+	state := p.reap()
+	runtime.UnlockOSThread()
+	p.close(state)
+}
+
+// await returns when the leader has ended, by itself or because we ended it.
+// It is not reaped yet, so nobody else can have its PID.
+func (p *Process) await(ctx context.Context, timeout time.Duration) {
+	stop := context.AfterFunc(ctx, func() { p.end(Canceled) })
+	defer stop()
+	if timeout > 0 {
+		t := time.AfterFunc(timeout, func() { p.end(TimedOut) })
+		defer t.Stop()
+	}
+	awaitExit(p.cmd.Process.Pid)
+}
+
+// reap ends the leader's group while the leader's PID still is its own, then
+// takes its exit status.
+func (p *Process) reap() Exit {
+	p.mu.Lock()
+	p.exited = true
+	syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	p.mu.Unlock()
+	p.cmd.Wait() // whatever it reports is in ProcessState
+	e := Exit{Duration: time.Since(p.begun)}
+	e.read(p.cmd.ProcessState)
+	return e
+}
+
+// close ends what is left of the tree, reads what is left in the pipes, and
+// lets Wait return.
+func (p *Process) close(e Exit) {
+	p.runner.forget(p.number)
+	e.Left = p.runner.sweep(sweepTime)
+	p.streams.finish()
+	p.conclude(e)
+}
+
+// conclude lets Wait return e, completed with what we did to the process.
+func (p *Process) conclude(e Exit) {
+	p.finish.Do(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.cause != "" {
+			e.Cause = p.cause
+		}
+		e.Bytes, e.Err = p.streams.result()
+		p.exit = e
+		close(p.done)
+	})
+}
+
+// Identity is who the leader is. It leads its own session.
+func (p *Process) Identity() Identity { return p.identity }
+
+// Wait returns when the whole tree is gone and its output has been passed on.
+func (p *Process) Wait() Exit {
+	<-p.done
+	return p.exit
+}
+
+// End ends the process early: SIGTERM to its group, SIGKILL to its whole tree
+// after the grace. It does not wait.
+func (p *Process) End() { p.end(Canceled) }
+
+// Signal sends a signal to the process's group, such as SIGINT to interrupt
+// what it does. It does nothing once the leader has ended.
+func (p *Process) Signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.exited {
+		syscall.Kill(-p.cmd.Process.Pid, s)
+	}
+}
+
+// end is the ladder. Only the first cause counts. Output past the limit counts
+// also when the leader ended before we read it.
+func (p *Process) end(cause Cause) {
+	p.mu.Lock()
+	first := p.cause == "" && (!p.exited || cause == Flooded)
+	if first {
+		p.cause = cause
+	}
+	p.mu.Unlock()
+	if !first {
+		return
+	}
+	p.Signal(syscall.SIGTERM)
+	p.Signal(syscall.SIGCONT) // a stopped process takes no SIGTERM
+	time.AfterFunc(p.grace, func() {
+		p.Signal(syscall.SIGKILL)
+		time.AfterFunc(sweepTime, p.giveUp)
+	})
+}
+
+// giveUp lets Wait return although the leader does not die: it is stuck in the
+// kernel, as on a dead network disk.
+func (p *Process) giveUp() {
+	p.mu.Lock()
+	stuck := !p.exited
+	p.mu.Unlock()
+	if stuck {
+		p.streams.finish()
+		p.conclude(Exit{Code: -1, Duration: time.Since(p.begun), Left: []int{p.identity.PID}})
+	}
+}
