@@ -1,0 +1,86 @@
+// Package command makes tools of programs: those that a home declares in its
+// configuration, see [Tool], and the shell, which stands in the folder beside.
+//
+// No text from a model ever reaches a shell here: each value lands inside one
+// argument of the program.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"rouse/internal/proc"
+	"rouse/tools"
+)
+
+// Exec runs programs for tools, all in one folder and within the same limits.
+type Exec struct {
+	Runner *proc.Runner
+	// Dir is the folder, made on first use.
+	Dir string
+	// Timeout of one call, unless the call says another one; 0 is no limit.
+	Timeout time.Duration
+	// MaxOutput is how many bytes one call may write; 0 is no limit.
+	MaxOutput int64
+}
+
+// Run carries out one call: what c writes, on both streams, is the call's
+// output, and the result is OK if its exit code is 0. Exec's limits hold
+// where c has none.
+func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Result {
+	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
+		return tools.Fail("workspace: %v", err)
+	}
+	c.Dir, c.Stdout, c.Stderr, c.MaxOutput = e.Dir, call.Output, call.Output, e.MaxOutput
+	if c.Timeout == 0 {
+		c.Timeout = e.Timeout
+	}
+	p, err := e.Runner.Start(ctx, c)
+	if err != nil {
+		return notStarted(err)
+	}
+	if call.Started != nil {
+		call.Started(p.Identity())
+	}
+	return result(p.Wait(), c)
+}
+
+func notStarted(err error) tools.Result {
+	if errors.Is(err, syscall.E2BIG) {
+		return tools.Fail("not started: %v; pass long text by stdin or in a file", err)
+	}
+	return tools.Fail("not started: %v", err)
+}
+
+// result is what a model is told of an exit: five ways to end, five results.
+func result(e proc.Exit, c proc.Command) tools.Result {
+	r := tools.Result{OK: e.OK() && len(e.Left) == 0, Metadata: map[string]any{
+		"duration_ms": e.Duration.Milliseconds(),
+		"bytes":       e.Bytes,
+		"ended":       string(e.Cause),
+	}}
+	if e.Signal != "" {
+		r.Metadata["signal"] = e.Signal
+	} else {
+		r.Metadata["exit_code"] = e.Code
+	}
+	if !r.OK {
+		r.Error = e.String() + advice(e, c)
+	}
+	return r
+}
+
+// advice is how to mend it.
+func advice(e proc.Exit, c proc.Command) string {
+	switch e.Cause {
+	case proc.TimedOut:
+		return fmt.Sprintf("; the limit was %v and what had been started is gone", c.Timeout)
+	case proc.Flooded:
+		return fmt.Sprintf("; the limit is %d bytes, write less or into a file", c.MaxOutput)
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+// Package shell is the tool that runs commands by sh -c.
+package shell
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"rouse/internal/proc"
+	"rouse/tools"
+	"rouse/tools/command"
+)
+
+//go:embed shell.md
+var description string
+
+const (
+	defaultTimeout = time.Minute
+	// stretch is how many times the default timeout a call may ask for.
+	stretch = 10
+)
+
+type arguments struct {
+	Command string `json:"command" jsonschema:"the command line, for sh -c"`
+	Stdin   string `json:"stdin,omitempty" jsonschema:"text for the command's standard input; without it there is none"`
+	Timeout int    `json:"timeout_seconds,omitempty"`
+}
+
+// Tool is the shell. Commands run in dir, which is made on first use, for at
+// most timeout (default one minute) unless a call asks for less, or for up to
+// ten times as much; they may write maxOutput bytes (0 is no limit).
+func Tool(r *proc.Runner, dir string, timeout time.Duration, maxOutput int64) tools.Tool {
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	exec := command.Exec{Runner: r, Dir: dir, Timeout: timeout, MaxOutput: maxOutput}
+	most := max(1, int((stretch * timeout).Seconds()))
+	t := tools.New("shell", description, func(ctx context.Context, call tools.Call, a arguments) tools.Result {
+		if strings.TrimSpace(a.Command) == "" {
+			return tools.Fail("command is empty")
+		}
+		if a.Timeout < 0 || a.Timeout > most {
+			return tools.Fail("timeout_seconds must be from 1 to %d", most)
+		}
+		c := proc.Command{Argv: []string{"sh", "-c", a.Command}, Timeout: time.Duration(a.Timeout) * time.Second}
+		if a.Stdin != "" {
+			c.Stdin = strings.NewReader(a.Stdin)
+		}
+		return exec.Run(ctx, call, c)
+	})
+	limits(t, timeout, most)
+	return t
+}
+
+// limits writes the bounds of timeout_seconds into the schema.
+func limits(t tools.Tool, timeout time.Duration, most int) {
+	lowest, highest := 1.0, float64(most)
+	s := t.Schema.Properties["timeout_seconds"]
+	s.Minimum, s.Maximum = &lowest, &highest
+	s.Description = fmt.Sprintf("when to end the command; default %v, at most %d seconds", timeout, most)
+}
