@@ -1,0 +1,176 @@
+package scratchpad
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The operations of a [Change].
+const (
+	OpSet    = "set"    // replace the value of a key; a new key goes to the end
+	OpExtend = "extend" // add the items of a list to a list
+	OpAppend = "append" // add text to a text
+)
+
+// Change is one change of one key. The journal holds changes as JSON; one that
+// was read back has the same effect, to the byte.
+type Change struct {
+	Op    string `json:"op"`
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+}
+
+// UnmarshalJSON keeps the digits of numbers.
+func (c *Change) UnmarshalJSON(data []byte) error {
+	type bare Change
+	var b bare
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.UseNumber()
+	if err := d.Decode(&b); err != nil {
+		return err
+	}
+	*c = Change(b)
+	return nil
+}
+
+// maxKey is the longest name of a key, in bytes.
+const maxKey = 256
+
+// saveRoom is what Apply leaves free below MaxBytes, for the time stamp.
+const saveRoom = 256
+
+// Apply makes the changes in order, all or, on an error, none. It refuses values
+// of the wrong type and a state too large to be loaded again. Appending costs
+// no encoding of what is there.
+func (s *State) Apply(changes ...Change) error {
+	next := s.clone()
+	for _, c := range changes {
+		if err := next.apply(c); err != nil {
+			return err
+		}
+	}
+	if err := next.checkSize(); err != nil {
+		return err
+	}
+	*s = *next
+	return nil
+}
+
+func (s *State) apply(c Change) error {
+	old, found := s.Value(c.Key)
+	if !found {
+		if err := checkKey(c.Key); err != nil {
+			return err
+		}
+	}
+	v, err := plain(c.Value, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %v", visible(c.Key, 60), err)
+	}
+	switch c.Op {
+	case OpSet:
+	case OpExtend:
+		v, err = extended(c.Key, old, v)
+	case OpAppend:
+		v, err = appended(c.Key, old, v)
+	default:
+		return fmt.Errorf("%s: unknown operation %q", visible(c.Key, 60), c.Op)
+	}
+	if err != nil {
+		return err
+	}
+	if v, err = fit(c.Key, v); err != nil {
+		return err
+	}
+	s.put(c.Key, v)
+	return nil
+}
+
+func extended(key string, old, v any) (any, error) {
+	list, isList := old.([]any)
+	more, ok := v.([]any)
+	switch {
+	case !isList && old != nil:
+		return nil, fmt.Errorf("%s: cannot extend %s, it is no list", visible(key, 60), describe(old))
+	case !ok:
+		return nil, fmt.Errorf("%s: want a list of items to add, got %s", visible(key, 60), describe(v))
+	}
+	return slices.Concat(list, more), nil
+}
+
+func appended(key string, old, v any) (any, error) {
+	head, isText := old.(string)
+	tail, ok := v.(string)
+	switch {
+	case !isText && old != nil:
+		return nil, fmt.Errorf("%s: cannot append to %s, it is no text", visible(key, 60), describe(old))
+	case !ok:
+		return nil, fmt.Errorf("%s: want text to append, got %s", visible(key, 60), describe(v))
+	}
+	return head + tail, nil
+}
+
+// checkKey refuses names that no person means: they would only hide something.
+func checkKey(key string) error {
+	switch {
+	case key == "":
+		return fmt.Errorf("a key must not be empty")
+	case len(key) > maxKey:
+		return fmt.Errorf("the key %s is longer than %d bytes", visible(key, 40), maxKey)
+	case !utf8.ValidString(key):
+		return fmt.Errorf("the key %.40q is not UTF-8", key)
+	case strings.ContainsFunc(key, unprintable):
+		return fmt.Errorf("the key %.40q has line breaks or control characters", key)
+	}
+	return nil
+}
+
+func unprintable(r rune) bool { return unicode.IsControl(r) || !raw(r) }
+
+// checkSize compares an upper bound of the text's size with the limit, and the
+// text itself only where the bound is over it.
+func (s *State) checkSize() error {
+	const limit = MaxBytes - saveRoom
+	bound := len(s.data)
+	for _, e := range s.entries {
+		if e.edited || e.node == nil {
+			bound += sizeBound(e.key, 0) + sizeBound(e.value, 2)
+		}
+	}
+	if bound <= limit/2 { // re-encoding the whole document may add to what is there
+		return nil
+	}
+	text, err := s.Bytes()
+	if err != nil {
+		return err
+	}
+	if len(text) > limit {
+		return fmt.Errorf("the state would be %.2f MiB, the limit is %d MiB", float64(len(text))/(1<<20), MaxBytes>>20)
+	}
+	return nil
+}
+
+// sizeBound is at least the number of bytes that v takes when it is written
+// with indent: every character may need an escape, every line its indentation.
+func sizeBound(v any, indent int) int {
+	n := indent + 16
+	switch v := v.(type) {
+	case string:
+		n += len(v) * (6 + indent)
+	case json.Number:
+		n += len(v)
+	case []any:
+		for _, item := range v {
+			n += sizeBound(item, indent+2)
+		}
+	case map[string]any:
+		for k, item := range v {
+			n += sizeBound(k, indent+2) + sizeBound(item, indent+2)
+		}
+	}
+	return n
+}
