@@ -76,6 +76,7 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 
 // answer is a reply in the making.
 type answer struct {
+	quote   func(string) string // makes a server's text fit for an error
 	text    strings.Builder
 	calls   []*call
 	indexed map[int]*call
@@ -91,8 +92,7 @@ type call struct {
 // collect reads events until the end. finished is called when the finish reason
 // has come: from then on the answer is whole, and what breaks the connection
 // costs only the usage. A stream that ends before it is no answer.
-func collect(next func() ([]byte, error), finished func()) (Reply, error) {
-	var a answer
+func (a *answer) collect(next func() ([]byte, error), finished func()) (Reply, error) {
 	for {
 		event, err := next()
 		if err != nil {
@@ -126,7 +126,7 @@ func (a *answer) add(event []byte) error {
 		return damaged("reply is not what a chat completion looks like: %v", err)
 	}
 	if text := string(bytes.TrimSpace(c.Error)); text != "" && text != "null" && text != `""` {
-		return errorObject(c.Error).failure()
+		return errorObject(c.Error, a.quote).failure()
 	}
 	a.count(c.Usage)
 	for _, choice := range c.Choices {

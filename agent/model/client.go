@@ -199,7 +199,7 @@ func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
 
 func (c *Client) once(ctx context.Context, form form, req Request) (Reply, error) {
 	x := newExchange(ctx, c, form)
-	defer x.end()
+	defer x.watch.stop()
 	config := openai.DefaultConfig(c.opt.Key)
 	config.BaseURL = c.opt.BaseURL
 	config.HTTPClient = x
@@ -209,8 +209,13 @@ func (c *Client) once(ctx context.Context, form form, req Request) (Reply, error
 		return Reply{}, err
 	}
 	defer stream.Close()
-	reply, err := collect(stream.RecvRaw, func() { x.watch.allow("end of the stream", tailTimeout) })
-	return reply.clean(c.redact), err
+	a := answer{quote: c.quote}
+	reply, err := a.collect(stream.RecvRaw, func() { x.watch.allow("end of the stream", tailTimeout) })
+	if err != nil {
+		return Reply{}, err
+	}
+	x.drain()
+	return reply.clean(c.redact), nil
 }
 
 // redact removes the key itself, whatever else the redactor knows. Shorter keys

@@ -15,8 +15,7 @@ const (
 	maxErrorBody = 64 << 10
 	// tailTimeout limits what follows the finish reason: usage and end mark.
 	tailTimeout = 5 * time.Second
-	// drainTimeout limits the wait for the end of the body behind the end mark,
-	// without which the connection cannot be used again.
+	// drainTimeout limits what follows the end mark.
 	drainTimeout = 50 * time.Millisecond
 )
 
@@ -28,7 +27,7 @@ type exchange struct {
 	form   form
 	ctx    context.Context
 	watch  *watchdog
-	rest   io.Reader
+	rest   io.Reader // the body behind what was read
 }
 
 func newExchange(ctx context.Context, c *Client, f form) *exchange {
@@ -57,7 +56,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, x.client.refused(resp, text)
 	}
-	events, err := newEvents(body, resp.Header.Get("Content-Type"))
+	events, err := newEvents(body, x.client.quote(resp.Header.Get("Content-Type")))
 	if err != nil {
 		resp.Body.Close()
 		return nil, err
@@ -83,14 +82,11 @@ func unstream(req *http.Request) error {
 	return nil
 }
 
-// end reads the little that may be left, so that the connection can be used for
-// the next request, and releases everything.
-func (x *exchange) end() {
-	if x.rest != nil {
-		x.watch.allow("end", drainTimeout)
-		_, _ = io.CopyN(io.Discard, x.rest, 4<<10)
-	}
-	x.watch.stop()
+// drain reads the little that is left behind the end mark, so that the next
+// request can use the connection. It must come before the body is closed.
+func (x *exchange) drain() {
+	x.watch.allow("end", drainTimeout)
+	_, _ = io.CopyN(io.Discard, x.rest, 4<<10) // an error costs the connection, no more
 }
 
 type readCloser struct {
@@ -139,7 +135,7 @@ func newEvents(body io.Reader, contentType string) (*events, error) {
 	case err != nil:
 		return nil, err
 	case first == '<':
-		return nil, &failure{text: fmt.Sprintf("reply is an HTML page (%s), not a chat completion: is the base URL right?", shorten(contentType))}
+		return nil, &failure{text: fmt.Sprintf("reply is an HTML page (%s), not a chat completion: is the base URL right?", contentType)}
 	case first == '{' || first == '[':
 		err = e.whole()
 	}

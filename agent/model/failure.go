@@ -65,7 +65,7 @@ func damaged(format string, args ...any) *failure {
 // refused is a failure that the server reports by its status. Key and URL are
 // what a user has to look at after 401, 403 and 404.
 func (c *Client) refused(resp *http.Response, body []byte) *failure {
-	told := readComplaint(body)
+	told := readComplaint(body, c.quote)
 	fail := &failure{status: resp.StatusCode, text: resp.Status}
 	if told.text != "" {
 		fail.text += ": " + told.text
@@ -73,7 +73,7 @@ func (c *Client) refused(resp *http.Response, body []byte) *failure {
 	switch code := resp.StatusCode; {
 	case code >= 300 && code < 400:
 		fail.text = fmt.Sprintf("%s to %s: not followed, set the base URL to where the server is",
-			resp.Status, shorten(resp.Header.Get("Location")))
+			resp.Status, c.quote(resp.Header.Get("Location")))
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound:
 		fail.text += fmt.Sprintf(" (POST %s/chat/completions, %s)", c.opt.BaseURL, c.keyUsed())
 	default:
@@ -97,9 +97,10 @@ func mayPass(status int) bool {
 
 // complaint is what an error body says: of OpenAI {"error":{"message":…}}, of
 // Ollama {"error":"…"}, of Gemini [{"error":{…}}], or anything else as text.
+// Both fields are quoted.
 type complaint struct{ text, code string }
 
-func readComplaint(body []byte) complaint {
+func readComplaint(body []byte, quote func(string) string) complaint {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
 	if bytes.HasPrefix(body, []byte("<")) {
 		return complaint{text: "an HTML page"}
@@ -112,14 +113,14 @@ func readComplaint(body []byte) complaint {
 	if json.Unmarshal(body, &outer) == nil && len(outer.Error) > 0 {
 		body = outer.Error
 	}
-	return errorObject(body)
+	return errorObject(body, quote)
 }
 
 // errorObject reads the value of "error".
-func errorObject(raw []byte) complaint {
+func errorObject(raw []byte, quote func(string) string) complaint {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return complaint{text: shorten(text)}
+		return complaint{text: quote(text)}
 	}
 	var object struct {
 		Message string
@@ -129,9 +130,9 @@ func errorObject(raw []byte) complaint {
 	if object.Message == "" {
 		object.Message = string(raw)
 	}
-	c := complaint{text: shorten(object.Message)}
+	c := complaint{text: quote(object.Message)}
 	if object.Code != nil {
-		c.code = fmt.Sprint(object.Code)
+		c.code = quote(fmt.Sprint(object.Code))
 	}
 	return c
 }
@@ -143,10 +144,14 @@ func (c complaint) failure() *failure {
 	isStatus := err == nil && status >= 400 && status < 600
 	text := "server error in the reply: " + c.text
 	if c.code != "" {
-		text += " (" + shorten(c.code) + ")"
+		text += " (" + c.code + ")"
 	}
 	return &failure{text: text, retry: !isStatus || mayPass(status)}
 }
+
+// quote makes text of the server fit for an error. The cut comes last, so that
+// it leaves no part of a secret that the redactor would not know.
+func (c *Client) quote(text string) string { return shorten(c.redact(text)) }
 
 // shorten makes one line of at most 500 bytes. Words with asterisks are left
 // out: servers repeat the start and the end of a refused key that way.

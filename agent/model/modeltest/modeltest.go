@@ -55,6 +55,7 @@ type Request struct {
 	Method, Path string
 	Header       http.Header
 	Body         []byte
+	Remote       string // the client's address, one for each connection
 }
 
 // Server answers requests with its replies in order, then with status 500.
@@ -147,7 +148,7 @@ func (s *Server) Close() {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // a client that goes is what some tests are about
-	reply := s.next(Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: body})
+	reply := s.next(Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Body: body, Remote: r.RemoteAddr})
 	if !s.wait(r, reply) {
 		return
 	}
