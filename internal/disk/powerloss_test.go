@@ -13,7 +13,7 @@ import (
 )
 
 // losses is the number of outcomes tried for each loss of power.
-const losses = 16
+const losses = 10
 
 // tally is what a sweep of losses of power found.
 type tally struct{ points, outcomes, torn, lost int }
