@@ -1,0 +1,219 @@
+// Package journal is the record of a cycle: one line of JSON for each event,
+// written as it happens and before the next thing happens.
+//
+// The journal is what makes a crash only an early sleep. It holds each reply of
+// the model, the intent of each call before it starts, its result after, and
+// each change of the memory, so that [Rebuild] can give back the state that an
+// interrupted cycle had reached. An intent without a result is a call whose
+// outcome is unknown.
+//
+// A file holds one cycle. Every line has the fields of [Header]; the others
+// depend on the kind of event, and each kind is a type of this package. Names of
+// events and fields never change meaning; new ones may be added.
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"rouse/internal/proc"
+	"rouse/scratchpad"
+)
+
+// Version is the value of `v` in the lines that this program writes.
+const Version = 1
+
+// Header is what every line has.
+type Header struct {
+	V     int       `json:"v"`
+	Seq   int       `json:"seq"`  // from 1, without gaps
+	Time  time.Time `json:"time"` // RFC 3339 with offset
+	Cycle string    `json:"cycle"`
+	Event string    `json:"event"`
+}
+
+// Event is one line. Data is one of the payload types of this package as a
+// pointer, or nil for an event that this version does not know.
+type Event struct {
+	Header
+	Data Payload
+}
+
+// Payload is what an event says beyond its [Header].
+type Payload interface{ event() string }
+
+// Wake opens a journal.
+type Wake struct {
+	// Settled is the interrupted cycle that this one settled first, or "".
+	Settled string `json:"settled"`
+	// Base is the SHA-256, in hexadecimal, of the memory as it was read; ""
+	// where there was no file.
+	Base string `json:"base"`
+	// Owner is the process that runs the cycle.
+	Owner proc.Identity `json:"owner"`
+	// Mark is in the environment of every process that the cycle starts.
+	Mark string `json:"mark"`
+}
+
+// Request says that the model is about to be asked.
+type Request struct {
+	Iteration int `json:"iteration"`
+	Tokens    int `json:"tokens"` // estimated
+}
+
+// Reply is what the model answered.
+type Reply struct {
+	Text   string          `json:"text"`
+	Calls  json.RawMessage `json:"calls,omitempty"`
+	Usage  Usage           `json:"usage"`
+	Finish string          `json:"finish,omitempty"`
+	Ms     int64           `json:"ms"`
+}
+
+// Usage counts the tokens of one reply.
+type Usage struct {
+	Input  int `json:"input"`
+	Cached int `json:"cached,omitempty"`
+	Output int `json:"output"`
+}
+
+// Intent says that a call is about to start.
+type Intent struct {
+	Step int             `json:"step"`
+	Tool string          `json:"tool"`
+	Args json.RawMessage `json:"args"`
+	PID  int             `json:"pid"` // of the process that carries the call out
+}
+
+// Started names a process that a call has started.
+type Started struct {
+	Step    int           `json:"step"`
+	Process proc.Identity `json:"process"`
+}
+
+// Result is the outcome of a call.
+type Result struct {
+	Step         int             `json:"step"`
+	OK           bool            `json:"ok"`
+	ScratchpadID string          `json:"scratchpad_id,omitempty"`
+	SizeBytes    int64           `json:"size_bytes"`
+	Content      json.RawMessage `json:"content,omitempty"` // as the model sees it
+	Metadata     map[string]any  `json:"metadata,omitempty"`
+	Error        string          `json:"error,omitempty"`
+	Ms           int64           `json:"ms"`
+}
+
+// State is a change of the memory that has been made.
+type State struct {
+	Changes []scratchpad.Change `json:"changes"`
+}
+
+// Limit names a limit that ended the cycle.
+type Limit struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Retry says that a request is sent again after a wait.
+type Retry struct {
+	Attempt int    `json:"attempt"`
+	Wait    int64  `json:"wait_ms"`
+	Error   string `json:"error"`
+}
+
+// End says how the run ended, before the cycle sleeps.
+type End struct {
+	Outcome string `json:"outcome"`
+	Exit    int    `json:"exit"`
+	Error   string `json:"error,omitempty"`
+	// Changes are the last changes of the memory.
+	Changes []scratchpad.Change `json:"changes,omitempty"`
+}
+
+// Sleep closes a journal: the memory is saved.
+type Sleep struct {
+	Outcome    string `json:"outcome"`
+	Exit       int    `json:"exit"`
+	Error      string `json:"error,omitempty"`
+	Iterations int    `json:"iterations"`
+	Tokens     int    `json:"tokens"`
+	Ms         int64  `json:"ms"`
+}
+
+// Outcomes of a cycle.
+const (
+	Done    = "done"
+	Failed  = "failed"
+	Limited = "limit"
+	Idle    = "idle"
+	Signal  = "signal"
+)
+
+func (*Wake) event() string    { return "wake" }
+func (*Request) event() string { return "request" }
+func (*Reply) event() string   { return "reply" }
+func (*Intent) event() string  { return "intent" }
+func (*Started) event() string { return "started" }
+func (*Result) event() string  { return "result" }
+func (*State) event() string   { return "state" }
+func (*Limit) event() string   { return "limit" }
+func (*Retry) event() string   { return "retry" }
+func (*End) event() string     { return "end" }
+func (*Sleep) event() string   { return "sleep" }
+
+// payload gives an empty payload of the kind, or nil.
+func payload(kind string) Payload {
+	for _, p := range []Payload{
+		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep),
+	} {
+		if p.event() == kind {
+			return p
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes the header and the payload as one flat object.
+func (e Event) MarshalJSON() ([]byte, error) {
+	head, err := encode(e.Header)
+	if err != nil || e.Data == nil {
+		return head, err
+	}
+	body, err := encode(e.Data)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) == len("{}") {
+		return head, nil
+	}
+	return append(append(head[:len(head)-1], ','), body[1:]...), nil
+}
+
+// UnmarshalJSON reads one line.
+func (e *Event) UnmarshalJSON(line []byte) error {
+	if err := json.Unmarshal(line, &e.Header); err != nil {
+		return err
+	}
+	if e.Header.Event == "" {
+		return fmt.Errorf("line without an event")
+	}
+	e.Data = payload(e.Header.Event)
+	if e.Data == nil {
+		return nil
+	}
+	return json.Unmarshal(line, e.Data)
+}
+
+// encode is json.Marshal that leaves <, > and & readable.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

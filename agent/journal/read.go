@@ -1,0 +1,117 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"rouse/scratchpad"
+)
+
+// Read gives the events of a journal in order. Lines that are no event, such as
+// the half line that a killed process left, are passed over.
+func Read(path string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		f, err := os.Open(path)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer f.Close()
+		ReadFrom(f)(yield)
+	}
+}
+
+// ReadFrom is [Read] for an open journal.
+func ReadFrom(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		b := bufio.NewReader(r)
+		for {
+			line, err := b.ReadBytes('\n')
+			if e, ok := parse(line); ok && !yield(e, nil) {
+				return
+			}
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(Event{}, fmt.Errorf("read journal: %w", err))
+				return
+			}
+		}
+	}
+}
+
+func parse(line []byte) (e Event, ok bool) {
+	line = bytes.TrimSpace(line)
+	return e, len(line) > 0 && json.Unmarshal(line, &e) == nil
+}
+
+// Last gives the last event of a journal, reading no more of it than it must.
+// The event is zero if there is none.
+func Last(path string) (Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Event{}, err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return Event{}, err
+	}
+	for window := int64(4 << 10); ; window *= 8 {
+		start := max(0, size-window)
+		tail := make([]byte, size-start)
+		if _, err := f.ReadAt(tail, start); err != nil && !errors.Is(err, io.EOF) {
+			return Event{}, fmt.Errorf("read journal: %w", err)
+		}
+		if e, ok := lastIn(tail, start == 0); ok || start == 0 {
+			return e, nil
+		}
+	}
+}
+
+// lastIn finds the last event in the end of a journal; unless it is whole, its
+// first line may be half of one.
+func lastIn(tail []byte, whole bool) (Event, bool) {
+	lines := bytes.Split(tail, []byte("\n"))
+	if !whole {
+		lines = lines[1:]
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if e, ok := parse(lines[i]); ok {
+			return e, true
+		}
+	}
+	return Event{}, false
+}
+
+// Rebuild applies to state, which must be as it was at wake, every change that
+// the events record.
+func Rebuild(state *scratchpad.State, events iter.Seq2[Event, error]) error {
+	for e, err := range events {
+		if err != nil {
+			return err
+		}
+		if err := state.Apply(Changes(e)...); err != nil {
+			return fmt.Errorf("rebuild cycle %s, event %d: %w", e.Cycle, e.Seq, err)
+		}
+	}
+	return nil
+}
+
+// Changes are the changes of the memory that an event records.
+func Changes(e Event) []scratchpad.Change {
+	switch d := e.Data.(type) {
+	case *State:
+		return d.Changes
+	case *End:
+		return d.Changes
+	}
+	return nil
+}
