@@ -1,0 +1,233 @@
+// Package dispatcher carries out what the model asks for: one action in, one
+// observation out.
+//
+// There are three branches: a tool, update_scratchpad and done. A tool that
+// fails gives an observation that the model reads; an error of [Dispatcher.Do]
+// ends the cycle. What a call is about to do is in the journal before it starts,
+// and what became of it before anything else happens.
+package dispatcher
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"rouse/agent/journal"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/scratchpad"
+	"rouse/tools"
+)
+
+// How often the same call may give the same result.
+const (
+	repeatsToWarn = 3
+	repeatsToEnd  = 5
+)
+
+// ErrStuck ends a cycle that does the same thing over and over.
+var ErrStuck = errors.New("stuck")
+
+// Journal is where the dispatcher records what it does.
+type Journal interface {
+	Append(journal.Payload) error
+	Sync() error
+}
+
+// Dispatcher carries out the actions of one cycle.
+type Dispatcher struct {
+	Tools   *tools.Set
+	State   *scratchpad.State
+	Journal Journal
+	// Redact takes the secrets out of everything that a tool gives back.
+	Redact *redact.Redactor
+	// Locked are the keys of the state that the model may not change.
+	Locked []string
+	// Now tells the time; nil means time.Now.
+	Now func() time.Time
+
+	step int
+	seen map[[sha256.Size]byte]int
+}
+
+// Observation is what the model reads of one action.
+type Observation struct {
+	Step     int             `json:"step"`
+	Tool     string          `json:"tool"`
+	Args     json.RawMessage `json:"args"`
+	OK       bool            `json:"ok"`
+	Content  any             `json:"content,omitempty"`
+	Metadata map[string]any  `json:"metadata,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	// Warning says that the model repeats itself.
+	Warning string `json:"warning,omitempty"`
+	// Done says that the action ends the cycle.
+	Done bool `json:"-"`
+
+	size int64
+}
+
+// text is the content as text.
+func (o Observation) text() string {
+	switch c := o.Content.(type) {
+	case nil:
+		return ""
+	case string:
+		return c
+	}
+	b, err := json.Marshal(o.Content)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// Do carries out one action. An error ends the cycle.
+func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
+	d.step++
+	o := Observation{Step: d.step, Tool: a.Tool, Args: a.Args}
+	var err error
+	switch a.Tool {
+	case "update_scratchpad":
+		err = d.record(&o, d.update(&o))
+	case "done":
+		err = d.record(&o, d.done(&o))
+	default:
+		err = d.call(ctx, &o)
+	}
+	if err != nil {
+		return o, err
+	}
+	return o, d.guard(&o)
+}
+
+// call runs a tool: its intent is recorded before, its result after.
+func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
+	tool, ok := d.Tools.Find(o.Tool)
+	if !ok {
+		return d.refuse(o, fmt.Sprintf("unknown tool %q; the tools are %s", o.Tool, strings.Join(d.Names(), ", ")))
+	}
+	if err := tool.Check(o.Args); err != nil {
+		return d.refuse(o, "arguments: "+err.Error())
+	}
+	if err := d.intend(tool, o); err != nil {
+		return err
+	}
+	started := d.now()
+	d.run(ctx, tool, o)
+	if err := d.result(o, d.now().Sub(started)); err != nil {
+		return err
+	}
+	return d.Change(note(toolNote(*o)))
+}
+
+// refuse answers a call that is not carried out.
+func (d *Dispatcher) refuse(o *Observation, reason string) error {
+	o.Error = reason
+	if err := d.result(o, 0); err != nil {
+		return err
+	}
+	return d.Change(note(toolNote(*o)))
+}
+
+// intend makes the intent of a call durable if the call may have an effect.
+func (d *Dispatcher) intend(tool tools.Tool, o *Observation) error {
+	if err := d.Journal.Append(&journal.Intent{Step: o.Step, Tool: o.Tool, Args: o.Args, PID: os.Getpid()}); err != nil {
+		return err
+	}
+	if tool.ReadOnly {
+		return nil
+	}
+	return d.Journal.Sync()
+}
+
+// run carries out the call and fills in the observation, without secrets.
+func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, o *Observation) {
+	out := newOutput()
+	clean := d.Redact.Writer(out)
+	res := tool.Run(ctx, tools.Call{Args: o.Args, Output: clean, Started: func(p proc.Identity) {
+		// Without this record a crash leaves the process to the mark alone.
+		_ = d.Journal.Append(&journal.Started{Step: o.Step, Process: p})
+	}})
+	clean.Close()
+	if res.Content != nil {
+		content := Observation{Content: d.Redact.Any(res.Content)}
+		out.Write([]byte(content.text()))
+	}
+	o.OK, o.Content, o.size = res.OK, out.text(), out.bytes
+	o.Error = d.Redact.String(res.Error)
+	o.Metadata, _ = d.Redact.Any(res.Metadata).(map[string]any)
+}
+
+// record journals an action that is not a tool; err, if it is for the model to
+// read, becomes its result.
+func (d *Dispatcher) record(o *Observation, err error) error {
+	var refused *refusal
+	if err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	o.OK = err == nil
+	if err != nil {
+		o.Error, o.Done = refused.msg, false
+	}
+	return d.result(o, 0)
+}
+
+func (d *Dispatcher) result(o *Observation, took time.Duration) error {
+	content, err := json.Marshal(o.Content)
+	if err != nil {
+		return fmt.Errorf("result of %s: %w", o.Tool, err)
+	}
+	return d.Journal.Append(&journal.Result{
+		Step: o.Step, OK: o.OK, SizeBytes: o.size, Content: content,
+		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(),
+	})
+}
+
+// Change changes the state and records it.
+func (d *Dispatcher) Change(changes ...scratchpad.Change) error {
+	if err := d.State.Apply(changes...); err != nil {
+		return fmt.Errorf("change the state: %w", err)
+	}
+	return d.Journal.Append(&journal.State{Changes: changes})
+}
+
+// guard warns of an action that was done before with the same result, and ends
+// a cycle that goes on with it.
+func (d *Dispatcher) guard(o *Observation) error {
+	if d.seen == nil {
+		d.seen = map[[sha256.Size]byte]int{}
+	}
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %s %v %q %q", o.Tool, o.Args, o.OK, o.text(), o.Error))
+	d.seen[key]++
+	switch n := d.seen[key]; {
+	case o.Done:
+		return nil
+	case n >= repeatsToEnd:
+		return fmt.Errorf("%w: %s(%s) gave the same result %d times", ErrStuck, o.Tool, journal.Line(string(o.Args), noteRunes), n)
+	case n >= repeatsToWarn:
+		o.Warning = fmt.Sprintf("this is the same call with the same result for the %d. time; at %d the cycle ends: do something else, or say done", n, repeatsToEnd)
+	}
+	return nil
+}
+
+// Names are the names of everything that can be asked for.
+func (d *Dispatcher) Names() []string {
+	var names []string
+	for _, t := range d.Offered() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (d *Dispatcher) now() time.Time {
+	if d.Now == nil {
+		return time.Now()
+	}
+	return d.Now()
+}

@@ -1,0 +1,228 @@
+package dispatcher
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kaptinlin/jsonrepair"
+)
+
+// Action is one thing that the model asks for.
+type Action struct {
+	Tool string
+	Args json.RawMessage // an object
+}
+
+// ParseError says why a reply holds no action, in words for the model.
+type ParseError struct{ Msg string }
+
+func (e *ParseError) Error() string { return e.Msg }
+
+func parseErrorf(format string, args ...any) error {
+	return &ParseError{fmt.Sprintf(format, args...)}
+}
+
+// Parse finds the action in a reply of the json protocol: one JSON object
+// {"tool": "...", "args": {...}}, with fences, a <think> block or prose around
+// it. Of several actions it gives the first, and the number of the others in
+// more. JSON that must be repaired is taken only where repairable says so of
+// its tool, so that a guess never writes, executes or sends anything.
+func Parse(text string, repairable func(tool string) bool) (a Action, more int, err error) {
+	objects, damaged, err := scan(afterThinking(text))
+	if err != nil {
+		return Action{}, 0, err
+	}
+	for i, o := range objects {
+		if isAction(o) {
+			a, err := decodeAction(o)
+			return a, countActions(objects[i+1:]), err
+		}
+	}
+	if damaged != "" {
+		a, err := repair(damaged, repairable)
+		return a, 0, err
+	}
+	if len(objects) > 0 {
+		return Action{}, 0, parseErrorf(`the JSON object has no "tool"; answer {"tool": "name", "args": {...}}`)
+	}
+	return Action{}, 0, parseErrorf(`no JSON object in the reply; answer {"tool": "name", "args": {...}}`)
+}
+
+// afterThinking drops a leading <think> block. One without an end leaves
+// nothing: all of the reply was thought.
+func afterThinking(text string) string {
+	text = strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n")
+	rest, ok := strings.CutPrefix(text, "<think>")
+	if !ok {
+		return text
+	}
+	_, answer, _ := strings.Cut(rest, "</think>")
+	return answer
+}
+
+// objectStart matches a brace that begins an object, not one in prose.
+var objectStart = regexp.MustCompile(`\{\s*(["'}]|[A-Za-z_]\w*\s*:)`)
+
+// scan gives the JSON objects of a text in order. At the first one that is not
+// valid JSON it stops and gives the rest as damaged: what stands inside broken
+// JSON may be a string, and must not be taken for an action.
+func scan(text string) (objects []json.RawMessage, damaged string, err error) {
+	for {
+		at := objectStart.FindStringIndex(text)
+		if closed := strings.Index(text, "</think>"); closed >= 0 && (at == nil || closed < at[0]) {
+			// What came before was thought, its opening tag lost on the way.
+			objects, text = nil, text[closed+len("</think>"):]
+			continue
+		}
+		if at == nil {
+			return objects, "", nil
+		}
+		text = text[at[0]:]
+		var o json.RawMessage
+		dec := json.NewDecoder(strings.NewReader(text))
+		if err := dec.Decode(&o); err != nil {
+			if len(objects) > 0 && countActions(objects) > 0 {
+				return objects, "", nil
+			}
+			return objects, text, nil
+		}
+		objects = append(objects, o)
+		text = text[dec.InputOffset():]
+	}
+}
+
+func isAction(object json.RawMessage) bool {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(object, &o) != nil {
+		return false
+	}
+	_, ok := o["tool"]
+	return ok
+}
+
+func countActions(objects []json.RawMessage) (n int) {
+	for _, o := range objects {
+		if isAction(o) {
+			n++
+		}
+	}
+	return n
+}
+
+// decodeAction reads {"tool": "...", "args": {...}} strictly: a member given
+// twice or unknown means that what was meant is not certain.
+func decodeAction(object json.RawMessage) (Action, error) {
+	var a Action
+	err := members(object, func(key string, value json.RawMessage) error {
+		switch {
+		case key == "tool" && a.Tool == "":
+			return decodeTool(value, &a)
+		case key == "args" && a.Args == nil:
+			return decodeArgs(value, &a)
+		case key == "tool" || key == "args":
+			return parseErrorf("%q stands twice in the object", key)
+		case key == "command" || key == "path" || key == "arguments" || key == "parameters":
+			return parseErrorf(`%q stands beside "tool"; put the arguments in "args"`, key)
+		}
+		return nil
+	})
+	if a.Args == nil {
+		a.Args = json.RawMessage("{}")
+	}
+	return a, err
+}
+
+func decodeTool(value json.RawMessage, a *Action) error {
+	if json.Unmarshal(value, &a.Tool) != nil || a.Tool == "" {
+		return parseErrorf(`"tool" must be the name of a tool, a string`)
+	}
+	return nil
+}
+
+// decodeArgs takes an object, null for none, or a string that holds an object.
+func decodeArgs(value json.RawMessage, a *Action) error {
+	var inner string
+	if json.Unmarshal(value, &inner) == nil && strings.HasPrefix(strings.TrimSpace(inner), "{") {
+		value = json.RawMessage(inner)
+	}
+	var o map[string]json.RawMessage
+	if err := json.Unmarshal(value, &o); err != nil {
+		return parseErrorf(`"args" must be a JSON object`)
+	}
+	if o == nil {
+		value = json.RawMessage("{}")
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, value); err != nil {
+		return parseErrorf(`"args" must be a JSON object`)
+	}
+	a.Args = b.Bytes()
+	return nil
+}
+
+// members calls visit for each member of a valid object, in order.
+func members(object json.RawMessage, visit func(key string, value json.RawMessage) error) error {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return parseErrorf("invalid JSON: %v", err)
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return parseErrorf("invalid JSON: %v", err)
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return parseErrorf("invalid JSON: %v", err)
+		}
+		if err := visit(key.(string), value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxRepair is the largest reply that is repaired, in bytes: the time that the
+// library takes grows with the square of how deep a reply nests.
+const maxRepair = 16 << 10
+
+// repair mends damaged JSON for tools that only read.
+func repair(damaged string, repairable func(tool string) bool) (Action, error) {
+	strict := json.Unmarshal([]byte(damaged), new(any))
+	var syntax *json.SyntaxError
+	if errors.As(strict, &syntax) && int(syntax.Offset) >= len(damaged) {
+		return Action{}, parseErrorf("the JSON is cut off: %v; send the whole object again", strict)
+	}
+	refused := parseErrorf("the JSON is damaged: %v, near %q; send it again as strict JSON", strict, near(damaged, syntax))
+	end := strings.LastIndexByte(damaged, '}')
+	if end < 0 || len(damaged) > maxRepair {
+		return Action{}, refused
+	}
+	mended, err := jsonrepair.Repair(damaged[:end+1])
+	if err != nil || !isAction(json.RawMessage(mended)) {
+		return Action{}, refused
+	}
+	a, err := decodeAction(json.RawMessage(mended))
+	if err != nil || !repairable(a.Tool) {
+		return Action{}, refused
+	}
+	return a, nil
+}
+
+// near shows where a syntax error is.
+func near(text string, e *json.SyntaxError) string {
+	at := 0
+	if e != nil {
+		at = int(e.Offset)
+	}
+	s := text[max(0, min(at, len(text))-20):min(len(text), at+20)]
+	for !utf8.ValidString(s) && s != "" {
+		s = strings.ToValidUTF8(s, "")
+	}
+	return s
+}

@@ -1,0 +1,21 @@
+package dispatcher
+
+import (
+	"fmt"
+	"strings"
+
+	"rouse/agent/journal"
+)
+
+// noteRunes is how much of a result, and of the arguments, goes to the notes.
+const noteRunes = 300
+
+// toolNote is the line that a call leaves in the notes.
+func toolNote(o Observation) string {
+	said := o.text()
+	if !o.OK {
+		said = strings.TrimSpace("error: " + o.Error + "\n" + said)
+	}
+	return fmt.Sprintf("\n[TOOL] %s(%s) → %s",
+		journal.Line(o.Tool, noteRunes), journal.Line(string(o.Args), noteRunes), journal.Line(said, noteRunes))
+}

@@ -1,0 +1,139 @@
+package dispatcher
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"rouse/agent/journal"
+	"rouse/scratchpad"
+	"rouse/tools"
+)
+
+//go:embed update_scratchpad.md
+var updateText string
+
+//go:embed done.md
+var doneText string
+
+// refusal is an error that the model reads.
+type refusal struct{ msg string }
+
+func (r *refusal) Error() string { return r.msg }
+
+func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
+
+// Offered are the tools as the model sees them: those of the home, then the two
+// actions that every home has.
+func (d *Dispatcher) Offered() []tools.Tool {
+	str := &jsonschema.Schema{Type: "string"}
+	return append(d.Tools.All(),
+		tools.Tool{Name: "update_scratchpad", Description: strings.TrimSpace(updateText), Schema: &jsonschema.Schema{Type: "object"}},
+		tools.Tool{Name: "done", Description: strings.TrimSpace(doneText), Schema: &jsonschema.Schema{
+			Type: "object", Properties: map[string]*jsonschema.Schema{"summary": str}, Required: []string{"summary"},
+		}},
+	)
+}
+
+// Repairable says whether a call may be taken from JSON that had to be repaired:
+// it must change and send nothing, or be the end of the cycle.
+func (d *Dispatcher) Repairable(tool string) bool {
+	t, ok := d.Tools.Find(tool)
+	return tool == "done" || ok && t.ReadOnly
+}
+
+// update is the branch of update_scratchpad: completed_tasks extends, every
+// other key replaces. It changes all keys or none.
+func (d *Dispatcher) update(o *Observation) error {
+	changes, err := d.updates(o.Args)
+	if err != nil {
+		return err
+	}
+	if err := d.Change(changes...); err != nil {
+		return err
+	}
+	var keys []string
+	for _, c := range changes {
+		keys = append(keys, c.Key)
+	}
+	o.Content = "updated " + strings.Join(keys, ", ")
+	return nil
+}
+
+func (d *Dispatcher) updates(args json.RawMessage) ([]scratchpad.Change, error) {
+	var changes []scratchpad.Change
+	err := members(args, func(key string, raw json.RawMessage) error {
+		if slices.Contains(d.Locked, key) {
+			return refusef("%s is locked by the operator (cycle.locked); nothing was changed", key)
+		}
+		// A change is decoded as it will be when the journal is replayed.
+		set := scratchpad.Change{Op: "set", Key: key}
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"value":%s}`, raw), &set); err != nil {
+			return refusef("%s: %v; nothing was changed", key, err)
+		}
+		value, err := scratchpad.Coerce(key, set.Value)
+		if err != nil {
+			return refusef("%v; nothing was changed", err)
+		}
+		set.Op, set.Key, set.Value = "set", key, value
+		if key == "completed_tasks" {
+			set.Op = "extend"
+		}
+		changes = append(changes, set)
+		return nil
+	})
+	if err == nil && len(changes) == 0 {
+		err = refusef(`nothing to change; give the keys, such as {"notes": "..."}`)
+	}
+	if err == nil {
+		if trial := d.State.Clone().Apply(changes...); trial != nil {
+			err = refusef("%v; nothing was changed", trial)
+		}
+	}
+	return changes, err
+}
+
+// done is the branch that ends the cycle: the current task is completed and the
+// next pending one takes its place.
+func (d *Dispatcher) done(o *Observation) error {
+	var args struct{ Summary *string }
+	if err := json.Unmarshal(o.Args, &args); err != nil || args.Summary == nil || strings.TrimSpace(*args.Summary) == "" {
+		return refusef(`done needs a "summary", a text that says what was achieved`)
+	}
+	o.Done, o.Content = true, "the cycle ends"
+	return d.Change(completion(d.State, *args.Summary)...)
+}
+
+func completion(s *scratchpad.State, summary string) []scratchpad.Change {
+	var changes []scratchpad.Change
+	if task := s.CurrentTask(); task != nil {
+		entry := map[string]any{"task": task, "summary": summary}
+		changes = append(changes, scratchpad.Change{Op: "extend", Key: "completed_tasks", Value: []any{entry}})
+	}
+	changes = append(changes, Promote(s)...)
+	return append(changes, note("\n[COMPLETED] "+journal.Line(summary, len(summary))))
+}
+
+// Promote are the changes that make the first pending action the current task,
+// or null where there is none.
+func Promote(s *scratchpad.State) []scratchpad.Change {
+	pending := s.Pending()
+	if len(pending) == 0 {
+		return []scratchpad.Change{{Op: "set", Key: "current_task", Value: nil}}
+	}
+	return []scratchpad.Change{
+		{Op: "set", Key: "current_task", Value: pending[0]},
+		{Op: "set", Key: "pending_actions", Value: pending[1:]},
+	}
+}
+
+func note(text string) scratchpad.Change {
+	return scratchpad.Change{Op: "append", Key: "notes", Value: text}
+}
+
+// Note records that a reply held no action.
+func (d *Dispatcher) Note(text string) error { return d.Change(note(text)) }
