@@ -1,0 +1,154 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"rouse/agent/journal"
+	"rouse/agent/model"
+	"rouse/internal/disk"
+	"rouse/internal/redact"
+	"rouse/tools"
+)
+
+// Model answers a request with the next action.
+type Model interface {
+	Reply(context.Context, model.Request) (model.Reply, error)
+}
+
+// Agent runs cycles in a home. Its fields are set once and not changed after.
+type Agent struct {
+	Home   Home
+	Model  Model
+	Tools  *tools.Set
+	Redact *redact.Redactor // nil hides nothing
+	Disk   disk.FS          // nil is the machine's
+
+	// Mark is in the environment of every process that the cycle's tools start.
+	Mark string
+	// MaxIterations and Timeout bound one cycle; both must be above 0.
+	MaxIterations int
+	Timeout       time.Duration
+	// Locked are keys of the state that the model may not change.
+	Locked []string
+	// Task, unless empty, comes first in this cycle.
+	Task string
+	// Now is the wall clock; nil is time.Now.
+	Now func() time.Time
+	// Watch, unless nil, is told of each event as it is journalled.
+	Watch func(journal.Event)
+}
+
+// Report is what a cycle came to.
+type Report struct {
+	Cycle      string
+	Outcome    string // one of the outcomes of package journal
+	Exit       int
+	Iterations int
+	Tokens     int
+	Took       time.Duration
+	// Err is why the cycle did not end with done, nil where it did.
+	Err error
+}
+
+// Limit ends a cycle that has used up what it may use.
+type Limit struct{ Name, Text string }
+
+func (l *Limit) Error() string { return l.Name + ": " + l.Text }
+
+// Signal ends a cycle that was told to stop. It is the cause with which the
+// context of [Agent.RunOnce] is cancelled.
+type Signal struct{ Signal syscall.Signal }
+
+func (s Signal) Error() string { return "ended by " + signalName(s.Signal) }
+
+func signalName(s syscall.Signal) string {
+	switch s {
+	case syscall.SIGINT:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return s.String()
+}
+
+// errIdle ends a cycle that has nothing to do.
+var errIdle = errors.New("nothing to do")
+
+// maxProblems is how many replies without an action, in a row, end a cycle.
+const maxProblems = 3
+
+// RunOnce runs one cycle: wake, run, sleep. Sleep happens once wake has,
+// whatever the run did. The error is for what kept the cycle from waking or from
+// saving its memory; how the run itself ended is in the report.
+func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
+	c, err := a.wake()
+	if err != nil {
+		return Report{}, err
+	}
+	defer c.unlock()
+	runErr := a.run(ctx, c)
+	return a.sleep(c, runErr)
+}
+
+// run asks and acts until done, a limit or an error; nil means done.
+func (a *Agent) run(ctx context.Context, c *cycle) error {
+	limit := &Limit{"timeout", fmt.Sprintf("%s of %s used", a.Timeout, a.Timeout)}
+	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
+	defer cancel()
+	if err := a.prepare(c, c.journal); err != nil {
+		return err
+	}
+	for c.iterations < a.MaxIterations {
+		done, err := a.iterate(ctx, c)
+		if ctx.Err() != nil && !done {
+			return context.Cause(ctx)
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+	return &Limit{"max_iterations", fmt.Sprintf("%d of %d iterations used", c.iterations, a.MaxIterations)}
+}
+
+// iterate asks the model once and does what it says.
+func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
+	c.iterations++
+	reply, err := a.ask(ctx, c)
+	if err != nil {
+		return false, fmt.Errorf("model: %w", err)
+	}
+	action, more, err := parse(reply, c)
+	if err != nil {
+		return false, c.problem(err)
+	}
+	c.problems = 0
+	o, err := c.dispatcher.Do(ctx, action)
+	if err != nil {
+		return false, err
+	}
+	if more > 0 {
+		o.Warning = fmt.Sprintf("%d further actions in your reply were not carried out: one at a time. %s", more, o.Warning)
+	}
+	c.conversation.Add(o)
+	return o.Done, nil
+}
+
+func (a *Agent) now() time.Time {
+	if a.Now == nil {
+		return time.Now()
+	}
+	return a.Now()
+}
+
+func (a *Agent) disk() disk.FS {
+	if a.Disk == nil {
+		return disk.OS{}
+	}
+	return a.Disk
+}

@@ -1,0 +1,208 @@
+// Package config reads rouse.yaml, the configuration of a home.
+//
+// Every key is optional. An unknown key is an error: a setting that does
+// nothing is worse than none. Flags beat the environment, which beats the file.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Config is what rouse.yaml says, with the defaults filled in.
+type Config struct {
+	// Workspace is the folder in which tools work, relative to the home.
+	Workspace string `yaml:"workspace"`
+	Model     Model  `yaml:"model"`
+	Cycle     Cycle  `yaml:"cycle"`
+	Tools     Tools  `yaml:"tools"`
+	// Secrets are the names of environment variables whose values are hidden.
+	Secrets []string `yaml:"secrets"`
+}
+
+// Model says which model is asked, and how.
+type Model struct {
+	Provider    string   `yaml:"provider"` // auto, openai or offline
+	Name        string   `yaml:"name"`
+	BaseURL     string   `yaml:"base_url"`
+	APIKeyEnv   string   `yaml:"api_key_env"`
+	Protocol    string   `yaml:"protocol"`   // auto or json
+	MaxOutput   int      `yaml:"max_output"` // tokens of one reply
+	IdleTimeout Duration `yaml:"idle_timeout"`
+	Retries     int      `yaml:"retries"`
+}
+
+// Cycle bounds one cycle.
+type Cycle struct {
+	MaxIterations int      `yaml:"max_iterations"`
+	Timeout       Duration `yaml:"timeout"`
+	// Locked are keys of the state that the model may not change.
+	Locked []string `yaml:"locked"`
+}
+
+// Tools configures the tools.
+type Tools struct {
+	// MaxOutput is how much one call may print before it is ended.
+	MaxOutput Size `yaml:"max_output"`
+	Shell     struct {
+		Timeout Duration `yaml:"timeout"`
+	} `yaml:"shell"`
+	Files struct {
+		// Roots are further folders that the file tools may use.
+		Roots []string `yaml:"roots"`
+	} `yaml:"files"`
+	HTTP struct {
+		Timeout Duration `yaml:"timeout"`
+		// Allow are hosts exempt from the private-address guard.
+		Allow []string `yaml:"allow"`
+	} `yaml:"http"`
+	Commands []Command `yaml:"commands"`
+}
+
+// Command is a tool made of a command line.
+type Command struct {
+	Name        string         `yaml:"name"`
+	Description string         `yaml:"description"`
+	Parameters  map[string]any `yaml:"parameters"`
+	Argv        []string       `yaml:"argv"`
+}
+
+// Default is the configuration of a home that says nothing.
+func Default() Config {
+	c := Config{
+		Workspace: "workspace",
+		Model: Model{
+			Provider: "auto", Name: "gpt-5-mini", APIKeyEnv: "OPENAI_API_KEY", Protocol: "auto",
+			MaxOutput: 8192, IdleTimeout: Duration(2 * time.Minute), Retries: 4,
+		},
+		Cycle: Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute)},
+	}
+	c.Tools.MaxOutput = 64 << 20
+	c.Tools.Shell.Timeout = Duration(time.Minute)
+	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
+	return c
+}
+
+// Load reads the file at path, which need not exist, and lets the environment
+// override it. Errors name the file, the line and the mend.
+func Load(path string, getenv func(string) string) (Config, error) {
+	c := Default()
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, fmt.Errorf("read configuration: %w", err)
+	}
+	name := filepath.Base(path)
+	if err := decode(data, &c); err != nil {
+		return c, fmt.Errorf("read %s: %s", name, readable(err))
+	}
+	override(&c.Model.Name, getenv("ROUSE_MODEL"))
+	override(&c.Model.BaseURL, getenv("OPENAI_BASE_URL"))
+	if err := c.check(); err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	if c.Model.Provider == "auto" {
+		c.Model.Provider = c.provider(getenv)
+	}
+	return c, nil
+}
+
+func override(value *string, env string) {
+	if env != "" {
+		*value = env
+	}
+}
+
+func decode(data []byte, c *Config) error {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("more than one YAML document")
+	}
+	return nil
+}
+
+// readable makes one line of the library's error, without names of Go types.
+func readable(err error) string {
+	var te *yaml.TypeError
+	text := err.Error()
+	if errors.As(err, &te) {
+		text = strings.Join(te.Errors, "; ")
+	}
+	text = regexp.MustCompile(`field (\S+) not found in type \S+`).ReplaceAllString(text, `unknown key "$1"`)
+	text = regexp.MustCompile(`cannot unmarshal !!(\w+) (.*) into (\S+)`).ReplaceAllString(text, `a $1 $2 where another type is wanted`)
+	return strings.TrimPrefix(text, "yaml: ")
+}
+
+func (c *Config) provider(getenv func(string) string) string {
+	if c.Model.BaseURL != "" || getenv(c.Model.APIKeyEnv) != "" {
+		return "openai"
+	}
+	return "offline"
+}
+
+// check reports the first value that cannot be meant.
+func (c *Config) check() error {
+	m, y := c.Model, c.Cycle
+	switch {
+	case !oneOf(m.Provider, "auto", "openai", "offline"):
+		return fmt.Errorf("model.provider %q: use auto, openai or offline", m.Provider)
+	case !oneOf(m.Protocol, "auto", "json"):
+		return fmt.Errorf("model.protocol %q: use auto or json (native tool calling is not built yet)", m.Protocol)
+	case m.MaxOutput < 1 || m.Retries < 0 || m.IdleTimeout <= 0:
+		return errors.New("model: max_output and idle_timeout must be above 0, retries not below")
+	case y.MaxIterations < 1 || y.Timeout <= 0:
+		return errors.New("cycle: max_iterations and timeout must be above 0")
+	case c.Tools.MaxOutput < 1 || c.Tools.MaxOutput > 64<<20:
+		return errors.New("tools.max_output: use 1 to 64MiB")
+	case c.Tools.Shell.Timeout <= 0 || c.Tools.HTTP.Timeout <= 0:
+		return errors.New("tools: timeouts must be above 0")
+	case c.Workspace == "":
+		return errors.New("workspace: name a folder")
+	}
+	return checkURL(m.BaseURL)
+}
+
+func checkURL(base string) error {
+	if base == "" {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || !oneOf(u.Scheme, "http", "https") {
+		return fmt.Errorf("model.base_url %q: use an address such as http://127.0.0.1:11434/v1", base)
+	}
+	return nil
+}
+
+// Loopback says whether the model's server is on this machine and so needs no key.
+func (m Model) Loopback() bool {
+	u, err := url.Parse(m.BaseURL)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func oneOf(s string, words ...string) bool {
+	for _, w := range words {
+		if s == w {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Duration is a length of time, written as 90s, 2m or 1h30m.
+type Duration time.Duration
+
+// UnmarshalYAML reads the form that [time.ParseDuration] reads.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
+	if err != nil {
+		return fmt.Errorf("line %d: %q is not a length of time; write 90s, 2m or 1h30m", n.Line, n.Value)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Size is a number of bytes, written as 500, 16KiB, 64MiB or 1GiB.
+type Size int64
+
+// UnmarshalYAML reads a number with a binary unit.
+func (s *Size) UnmarshalYAML(n *yaml.Node) error {
+	text, shift := n.Value, 0
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if t, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = strings.TrimSpace(t), 10*(i+1)
+		}
+	}
+	v, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || v < 0 {
+		return fmt.Errorf("line %d: %q is not a size; write 500, 16KiB, 64MiB or 1GiB", n.Line, n.Value)
+	}
+	*s = Size(v << shift)
+	return nil
+}

@@ -1,0 +1,55 @@
+// Package agent runs cycles: wake, run, sleep. This page is the guided tour of
+// Rouse; read it from the top, and then the code in the same order.
+//
+// # What a cycle is
+//
+// cron starts `rouse run`, which calls [Agent.RunOnce] once and exits. It wakes:
+// it takes the home's lock, settles a cycle that was interrupted, reads
+// scratchpad/active.yaml and keeps a copy of it. It runs: it asks a model for an
+// action and carries it out, until the model says done, a limit is reached or
+// something fails. It sleeps: it keeps a copy of the memory as it now is, stamps
+// it and saves it. Sleep happens whatever the run did.
+//
+// # Where things are
+//
+// Imports run one way, from cmd/rouse down:
+//
+//   - cmd/rouse reads flags, wires everything below and maps errors to exit codes.
+//   - agent (here) is the cycle. [Home] alone knows the names of files. agent.go
+//     has the main loop, wake.go, sleep.go and settle.go the rest of the cycle.
+//   - agent/conversation decides what the model sees, agent/model asks it.
+//   - agent/journal is the record of a cycle, agent/config reads rouse.yaml.
+//   - dispatcher takes one action and gives one observation. It has three
+//     branches: a tool, update_scratchpad, done.
+//   - tools says what a tool is; the folders below it have the tools.
+//   - scratchpad is the memory: YAML that a person edits, changed without
+//     disturbing what did not change.
+//   - internal/disk, internal/proc and internal/redact are the seams: how we
+//     write files, start processes and keep secrets out. Time is a field Now
+//     wherever it matters.
+//
+// # A crash is only an early sleep
+//
+// The memory changes only by a [scratchpad.Change], and each is in the journal
+// before the next thing happens. So the state that a cycle had reached is its
+// _before with the journal's changes applied, and a wake that finds a journal
+// without the event sleep can do what the dead cycle could not: end the
+// processes that it left, rebuild the state, write _after, save, and say in the
+// notes which call has an unknown outcome. That call is never repeated. Settling
+// and sleeping share one function, finish, whose steps can each be done again;
+// so it does not matter where it is killed, or how often.
+//
+// # Who may change the memory
+//
+// The cycle holds a lock on the memory's folder. A person does not, and may edit
+// active.yaml whenever they like. At wake the file's hash is kept; if it differs
+// at sleep, the two sides are merged key by key, and where both changed one key
+// the person's edit stays and the cycle's result is kept as _after.
+//
+// # Where secrets stop
+//
+// Text is cleaned where it enters: what tools give back in the dispatcher, what
+// models answer in agent/model, and what is sent in agent/conversation. Behind
+// these doors the memory, the journal, the log and the screen hold the same
+// clean text.
+package agent

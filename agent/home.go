@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// cycleForm is the form of a cycle's id, in local time.
+const cycleForm = "20060102_150405"
+
+// Home is a folder with rules.md, in which an agent lives. It is the only type
+// that knows the names of files.
+type Home struct{ Dir string }
+
+// OpenHome checks that dir is a home.
+func OpenHome(dir string) (Home, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Home{}, fmt.Errorf("home %s: %w", dir, err)
+	}
+	h := Home{abs}
+	if _, err := os.Stat(h.Rules()); errors.Is(err, fs.ErrNotExist) {
+		return Home{}, fmt.Errorf("%s is not a home: it has no rules.md; make one with: rouse init %s", dir, dir)
+	} else if err != nil {
+		return Home{}, fmt.Errorf("home: %w", err)
+	}
+	return h, nil
+}
+
+// Rules is the system prompt.
+func (h Home) Rules() string { return filepath.Join(h.Dir, "rules.md") }
+
+// Config is the configuration.
+func (h Home) Config() string { return filepath.Join(h.Dir, "rouse.yaml") }
+
+// Memory is the folder of the state and its snapshots.
+func (h Home) Memory() string { return filepath.Join(h.Dir, "scratchpad") }
+
+// Active is the state.
+func (h Home) Active() string { return filepath.Join(h.Memory(), "active.yaml") }
+
+// Initial is the state that a home without one starts from.
+func (h Home) Initial() string { return filepath.Join(h.Memory(), "initial.yaml") }
+
+// Before is the snapshot of the state at wake.
+func (h Home) Before(cycle string) string { return filepath.Join(h.Memory(), cycle+"_before.yaml") }
+
+// After is the snapshot of the state at sleep.
+func (h Home) After(cycle string) string { return filepath.Join(h.Memory(), cycle+"_after.yaml") }
+
+// Reset is where a reset puts the state; id has the form of a cycle's.
+func (h Home) Reset(id string) string { return filepath.Join(h.Memory(), id+"_reset.yaml") }
+
+// Logs is the folder of the journals.
+func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
+
+// Journal is the record of a cycle.
+func (h Home) Journal(cycle string) string {
+	return filepath.Join(h.Logs(), "cycle_"+cycle+".jsonl")
+}
+
+// Log is the record of a cycle for people.
+func (h Home) Log(cycle string) string { return filepath.Join(h.Logs(), "cycle_"+cycle+".log") }
+
+// Bin is the folder of the home's scripts.
+func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
+
+// Workspace is where tools work: dir, relative to the home.
+func (h Home) Workspace(dir string) string {
+	if filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return filepath.Join(h.Dir, dir)
+}
+
+// Rel shortens a path inside the home for messages.
+func (h Home) Rel(path string) string {
+	if rel, err := filepath.Rel(h.Dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return path
+}
+
+// Cycles gives the ids of at most limit cycles, the newest first; 0 means all.
+func (h Home) Cycles(limit int) ([]string, error) {
+	return newest(h.Logs(), "cycle_", ".jsonl", limit)
+}
+
+// newestID is the newest cycle that the home has any trace of, or "".
+func (h Home) newestID() (string, error) {
+	ids, err := h.Cycles(1)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) == 0 { // the logs may have been cleaned
+		ids, err = newest(h.Memory(), "", "_before.yaml", 1)
+	}
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// newest reads a folder once, without sorting or asking about its files, so that
+// ten thousand old cycles cost little.
+func newest(dir, prefix, suffix string, limit int) ([]string, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	var ids []string
+	for {
+		names, err := d.Readdirnames(1024)
+		for _, name := range names {
+			if id, ok := cycleID(name, prefix, suffix); ok {
+				ids = append(ids, id)
+			}
+		}
+		if limit > 0 && len(ids) > limit {
+			ids = topN(ids, limit)
+		}
+		if err == io.EOF {
+			return topN(ids, limit), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func cycleID(name, prefix, suffix string) (string, bool) {
+	id, ok := strings.CutPrefix(name, prefix)
+	if !ok {
+		return "", false
+	}
+	id, ok = strings.CutSuffix(id, suffix)
+	return id, ok && ValidCycle(id)
+}
+
+// ValidCycle says whether id has the form of a cycle's id.
+func ValidCycle(id string) bool {
+	if len(id) != len(cycleForm) || id[8] != '_' {
+		return false
+	}
+	for i := range len(id) {
+		if i != 8 && (id[i] < '0' || id[i] > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func topN(ids []string, n int) []string {
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
+	if n > 0 && len(ids) > n {
+		ids = ids[:n]
+	}
+	return ids
+}
+
+// nextID names a cycle that starts now: after every other one, also when the
+// clock went back, the same hour comes twice, or a second is not over.
+func nextID(now time.Time, newest string) string {
+	id := now.Format(cycleForm)
+	if id > newest {
+		return id
+	}
+	t, err := time.ParseInLocation(cycleForm, newest, time.UTC)
+	if err != nil {
+		return id
+	}
+	return t.Add(time.Second).Format(cycleForm)
+}

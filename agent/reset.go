@@ -1,0 +1,82 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Reset settles an interrupted cycle and puts active.yaml aside, readable or
+// not; the next cycle begins with the initial state. It gives the new name, or ""
+// where there was no active.yaml. With clean it also removes the journals, logs
+// and snapshots of earlier cycles. It fails with [ErrAwake] while one is awake.
+func (a *Agent) Reset(clean bool) (string, error) {
+	if err := a.Home.makeFolders(a.disk()); err != nil {
+		return "", fmt.Errorf("reset: %w", err)
+	}
+	unlock, err := a.Home.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	// A cycle that cannot be settled is no reason to keep a memory that the
+	// operator wants gone; its snapshots and journal stay.
+	_, settleErr := a.settle()
+	to, err := a.setAside()
+	if err == nil && clean {
+		err = a.clean()
+	} else if settleErr != nil && err == nil && to == "" {
+		err = settleErr
+	}
+	if err != nil {
+		return to, fmt.Errorf("reset: %w", err)
+	}
+	return to, nil
+}
+
+// setAside renames active.yaml to the first free name.
+func (a *Agent) setAside() (string, error) {
+	if !exists(a.Home.Active()) {
+		return "", nil
+	}
+	id := a.now().Format(cycleForm)
+	for exists(a.Home.Reset(id)) {
+		id = nextID(a.now(), id)
+	}
+	to := a.Home.Reset(id)
+	if err := a.disk().Rename(a.Home.Active(), to); err != nil {
+		return "", err
+	}
+	return to, a.disk().SyncDir(a.Home.Memory())
+}
+
+// clean removes what cycles have left.
+func (a *Agent) clean() error {
+	for _, dir := range []string{a.Home.Logs(), a.Home.Memory()} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if !ofCycle(e.Name()) {
+				continue
+			}
+			if err := a.disk().Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ofCycle says whether a file is the journal, the log or a snapshot of a cycle.
+func ofCycle(name string) bool {
+	id, isLog := strings.CutPrefix(name, "cycle_")
+	for _, suffix := range []string{".jsonl", ".log", "_before.yaml", "_after.yaml"} {
+		if c, ok := strings.CutSuffix(id, suffix); ok && ValidCycle(c) {
+			return isLog == strings.HasPrefix(suffix, ".")
+		}
+	}
+	return false
+}

@@ -1,0 +1,197 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"rouse/agent/journal"
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+	"rouse/scratchpad"
+)
+
+// settle puts to sleep the newest cycle if it never slept: it ends the processes
+// that the cycle left, rebuilds the state that it had reached, and finishes its
+// sleep. It gives the id of that cycle, or "". It may be killed at any point and
+// is then done again by the next wake.
+func (a *Agent) settle() (string, error) {
+	ids, err := a.Home.Cycles(1)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+	last, err := journal.Last(a.Home.Journal(ids[0]))
+	if err != nil || last.Event == "sleep" {
+		return "", err
+	}
+	if err := a.settleCycle(ids[0]); err != nil {
+		return "", fmt.Errorf("settle cycle %s: %w", ids[0], err)
+	}
+	return ids[0], nil
+}
+
+func (a *Agent) settleCycle(id string) error {
+	t, err := readTrace(a.Home.Journal(id))
+	if err != nil {
+		return err
+	}
+	if _, err := proc.EndLeftovers(t.mark, t.started); err != nil {
+		return err
+	}
+	if err := a.Home.sweep(a.disk()); err != nil {
+		return err
+	}
+	if _, _, err := a.Home.Load(); err != nil {
+		return err // to be mended by the operator before anything is decided
+	}
+	c, err := a.reopen(id, t)
+	if err != nil {
+		return err
+	}
+	defer c.journal.Close()
+	if err := a.rebuild(c, t); err != nil {
+		end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: err.Error()}
+		return errors.Join(err, c.journal.Append(end), c.journal.Sync())
+	}
+	if c.base == nil { // it was interrupted before it did anything
+		end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: "interrupted before it began"}
+		return errors.Join(c.journal.Append(end), c.journal.Sync())
+	}
+	return a.finish(c, t.ending(id), t.took)
+}
+
+// reopen opens the journal of an interrupted cycle to go on with it.
+func (a *Agent) reopen(id string, t trace) (*cycle, error) {
+	c := &cycle{
+		id: id, baseHash: t.base, reopened: true, ended: t.end != nil,
+		iterations: t.iterations, tokens: t.tokens,
+	}
+	var err error
+	c.journal, err = journal.Resume(a.disk(), a.Home.Journal(id), id, a.now, t.seq)
+	if err != nil {
+		return nil, err
+	}
+	return c, a.attach(c)
+}
+
+// rebuild gives the cycle the state that it had reached. The state stays nil if
+// the cycle had not come so far as to keep a snapshot.
+func (a *Agent) rebuild(c *cycle, t trace) error {
+	base, err := a.Home.LoadFile(a.Home.Before(c.id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	after, err := a.Home.LoadFile(a.Home.After(c.id))
+	if err == nil {
+		c.base, c.state = base, after
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	state := base.Clone()
+	if err := journal.Rebuild(state, journal.Read(a.Home.Journal(c.id))); err != nil {
+		return err
+	}
+	c.base, c.state = base, state
+	return nil
+}
+
+// sweep removes the temporary files of writers that died.
+func (h Home) sweep(f disk.FS) error {
+	entries, err := os.ReadDir(h.Memory())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if disk.IsTemp(e.Name()) {
+			if err := f.Remove(filepath.Join(h.Memory(), e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// trace is what the journal of an interrupted cycle tells of it.
+type trace struct {
+	base, mark string
+	started    []proc.Identity
+	open       []journal.Intent // calls without a result
+	end        *journal.End
+
+	seq, iterations, tokens int
+	took                    time.Duration
+}
+
+func readTrace(path string) (trace, error) {
+	var t trace
+	var first time.Time
+	for e, err := range journal.Read(path) {
+		if err != nil {
+			return t, err
+		}
+		if first.IsZero() {
+			first = e.Time
+		}
+		t.seq, t.took = max(t.seq, e.Seq), e.Time.Sub(first)
+		t.add(e)
+	}
+	return t, nil
+}
+
+func (t *trace) add(e journal.Event) {
+	switch d := e.Data.(type) {
+	case *journal.Wake:
+		t.base, t.mark = d.Base, d.Mark
+	case *journal.Request:
+		t.iterations = d.Iteration
+	case *journal.Reply:
+		t.tokens += d.Usage.Input + d.Usage.Output
+	case *journal.Intent:
+		t.open = append(t.open, *d)
+	case *journal.Started:
+		t.started = append(t.started, d.Process)
+	case *journal.Result:
+		t.close(d.Step)
+	case *journal.End:
+		t.end = d
+	}
+}
+
+func (t *trace) close(step int) {
+	for i := range t.open {
+		if t.open[i].Step == step {
+			t.open = append(t.open[:i], t.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// ending is how the cycle ended, if it came to say so, else that it was
+// interrupted.
+func (t *trace) ending(id string) journal.End {
+	if t.end != nil {
+		return *t.end
+	}
+	text := "interrupted: the cycle ended without sleeping"
+	var unknown []string
+	for _, i := range t.open {
+		unknown = append(unknown, fmt.Sprintf("step %d %s(%s)", i.Step, i.Tool, journal.Line(string(i.Args), 300)))
+	}
+	said := "no call was under way"
+	if len(unknown) > 0 {
+		said = "outcome unknown, it may have run and is not repeated: " + strings.Join(unknown, "; ")
+	}
+	return journal.End{
+		Outcome: journal.Failed, Exit: 1, Error: text,
+		Changes: []scratchpad.Change{appendNote(fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping; %s", id, said))},
+	}
+}

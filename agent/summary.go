@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"time"
+
+	"rouse/agent/journal"
+)
+
+// Outcomes of a cycle that has not slept, beside those of package journal.
+const (
+	Awake       = "awake"
+	Interrupted = "interrupted" // the next wake settles it
+)
+
+// Summary is one cycle in short, as `rouse cycles --json` prints it.
+type Summary struct {
+	Cycle      string    `json:"cycle"`
+	Outcome    string    `json:"outcome"`
+	Exit       int       `json:"exit"`
+	Error      string    `json:"error"`
+	Iterations int       `json:"iterations"`
+	Tokens     int       `json:"tokens"`
+	Ms         int64     `json:"ms"`
+	Began      time.Time `json:"began"`
+	PID        int       `json:"pid,omitempty"` // of an awake cycle
+}
+
+// Summaries gives at most limit cycles, the newest first; 0 means all.
+func (h Home) Summaries(limit int) ([]Summary, error) {
+	ids, err := h.Cycles(limit)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Summary, 0, len(ids))
+	for _, id := range ids {
+		s, err := h.summary(id)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (h Home) summary(id string) (Summary, error) {
+	s := Summary{Cycle: id}
+	if t, err := time.ParseInLocation(cycleForm, id, time.Local); err == nil {
+		s.Began = t
+	}
+	last, err := journal.Last(h.Journal(id))
+	if err != nil {
+		return s, err
+	}
+	if d, ok := last.Data.(*journal.Sleep); ok {
+		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
+		s.Iterations, s.Tokens, s.Ms = d.Iterations, d.Tokens, d.Ms
+		return s, nil
+	}
+	return h.unfinished(s)
+}
+
+// unfinished asks whether the cycle's process is still alive.
+func (h Home) unfinished(s Summary) (Summary, error) {
+	s.Outcome = Interrupted
+	for e, err := range journal.Read(h.Journal(s.Cycle)) {
+		if err != nil {
+			return s, err
+		}
+		if w, ok := e.Data.(*journal.Wake); ok && w.Owner.Alive() {
+			s.Outcome, s.PID, s.Began = Awake, w.Owner.PID, e.Time
+		}
+		break
+	}
+	return s, nil
+}

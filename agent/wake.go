@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"rouse/agent/conversation"
+	"rouse/agent/journal"
+	"rouse/agent/model"
+	"rouse/dispatcher"
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+	"rouse/scratchpad"
+)
+
+// maxNote bounds one line that the agent adds to the notes, in characters.
+const maxNote = 1000
+
+// wake locks the home, settles an interrupted cycle, loads the state, opens the
+// journal and writes the snapshot _before.
+func (a *Agent) wake() (*cycle, error) {
+	if err := a.Home.makeFolders(a.disk()); err != nil {
+		return nil, fmt.Errorf("wake: %w", err)
+	}
+	unlock, err := a.Home.lock()
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.open()
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	c.unlock = unlock
+	return c, nil
+}
+
+// open is wake in a locked home.
+func (a *Agent) open() (*cycle, error) {
+	settled, err := a.settle()
+	if err != nil {
+		return nil, err
+	}
+	c := &cycle{began: a.now()}
+	if c.base, c.baseHash, err = a.Home.Load(); err != nil {
+		return nil, err
+	}
+	c.state = c.base.Clone()
+	if err := a.name(c); err != nil {
+		return nil, fmt.Errorf("wake: %w", err)
+	}
+	if err := a.record(c, settled); err != nil {
+		c.journal.Close()
+		return nil, fmt.Errorf("wake: %w", err)
+	}
+	return c, nil
+}
+
+// prepare gives the cycle what its run needs.
+func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
+	rules, err := os.ReadFile(a.Home.Rules())
+	if err != nil {
+		return fmt.Errorf("read the rules: %w", err)
+	}
+	c.dispatcher = &dispatcher.Dispatcher{
+		Tools: a.Tools, State: c.state, Journal: j, Redact: a.Redact, Locked: a.Locked, Now: a.Now,
+	}
+	c.conversation = &conversation.JSON{Rules: string(rules), Tools: c.dispatcher.Offered(), Redact: a.Redact}
+	return c.begin(a.Task)
+}
+
+// Preview is the request that a cycle would send first. It changes nothing.
+func (a *Agent) Preview() (model.Request, error) {
+	c := &cycle{iterations: 1}
+	var err error
+	if c.base, _, err = a.Home.Load(); err != nil {
+		return model.Request{}, err
+	}
+	c.state = c.base.Clone()
+	if err := a.prepare(c, unrecorded{}); err != nil {
+		return model.Request{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.Timeout)
+	defer cancel()
+	return a.request(ctx, c)
+}
+
+// unrecorded is a journal that keeps nothing.
+type unrecorded struct{}
+
+func (unrecorded) Append(journal.Payload) error { return nil }
+func (unrecorded) Sync() error                  { return nil }
+
+// record opens the cycle's record: the event wake, then the snapshot _before.
+func (a *Agent) record(c *cycle, settled string) error {
+	wake := &journal.Wake{Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark}
+	if err := c.journal.Append(wake); err != nil {
+		return err
+	}
+	return c.base.Snapshot(a.disk(), a.Home.Before(c.id))
+}
+
+// name gives the cycle the first free id and opens its journal.
+func (a *Agent) name(c *cycle) error {
+	newest, err := a.Home.newestID()
+	if err != nil {
+		return err
+	}
+	for c.id = nextID(c.began, newest); ; c.id = nextID(c.began, c.id) {
+		if exists(a.Home.Before(c.id)) || exists(a.Home.After(c.id)) {
+			continue
+		}
+		c.journal, err = journal.Create(a.disk(), a.Home.Journal(c.id), c.id, a.now)
+		if err == nil {
+			return a.attach(c)
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
+// attach lets the journal also write the log for people.
+func (a *Agent) attach(c *cycle) error {
+	log, err := a.disk().OpenFile(a.Home.Log(c.id), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		c.journal.Close()
+		return err
+	}
+	c.journal.Log, c.journal.Watch = log, a.Watch
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// makeFolders makes the folders that a home needs and a clone may lack.
+func (h Home) makeFolders(f disk.FS) error {
+	for _, dir := range []string{h.Memory(), h.Logs()} {
+		if exists(dir) {
+			continue
+		}
+		if err := f.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Load reads the state, and the SHA-256 of its file, "" where there is none: then
+// the state is the initial one.
+func (h Home) Load() (*scratchpad.State, string, error) {
+	s, err := h.LoadFile(h.Active())
+	if err == nil {
+		return s, s.Hash(), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	s, err = h.LoadFile(h.Initial())
+	if errors.Is(err, fs.ErrNotExist) {
+		return scratchpad.New(), "", nil
+	}
+	return s, "", err
+}
+
+// LoadFile reads a state file of the home; errors name it as a person would.
+func (h Home) LoadFile(path string) (*scratchpad.State, error) {
+	s, err := scratchpad.Load(path)
+	var syntax *scratchpad.SyntaxError
+	if errors.As(err, &syntax) {
+		syntax.File = h.Rel(path)
+	}
+	return s, err
+}
