@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/internal/proc"
+)
+
+// check is one line of the doctor's report.
+type check struct {
+	Check string `json:"check"`
+	OK    bool   `json:"ok"`
+	Found string `json:"found"`
+	Hint  string `json:"hint,omitempty"`
+}
+
+func (a *app) newDoctor() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the home, the model, the tools, and what is enforced",
+		Long: `Check everything that a cycle needs, and say what this system does not enforce. The model's
+server is asked for its list of models, which costs nothing.
+
+Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.doctor(asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) doctor(asJSON bool) error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	checks := a.examine(h)
+	if asJSON {
+		err = a.printJSON(checks)
+	} else {
+		a.printChecks(checks)
+	}
+	for _, c := range checks {
+		if !c.OK {
+			return errors.Join(err, &coded{exitFailed, nil})
+		}
+	}
+	return err
+}
+
+func (a *app) examine(h agent.Home) []check {
+	checks := []check{
+		{Check: "home", OK: true, Found: h.Dir},
+		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), a.checkClock(h),
+	}
+	c, err := config.Load(h.Config(), a.getenv)
+	if err != nil {
+		return append(checks, check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
+	}
+	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model), a.checkTools(h, c))
+	for _, g := range proc.Enforced() {
+		checks = append(checks, checkGuard(g))
+	}
+	return checks
+}
+
+// checkGuard says what this system does not enforce; that fails nothing.
+func checkGuard(g proc.Guard) check {
+	if g.Enforced {
+		return check{Check: "enforced", OK: true, Found: g.Name}
+	}
+	return check{Check: "not enforced", OK: true, Found: g.Name, Hint: g.Detail}
+}
+
+func (a *app) printChecks(checks []check) {
+	out := terminal(a.stdout)
+	for _, c := range checks {
+		mark := out.paint(green, "ok  ")
+		if !c.OK {
+			mark = out.paint(red, "FAIL")
+		}
+		fmt.Fprintf(a.stdout, "%s  %-13s  %s\n", mark, c.Check, c.Found)
+		if c.Hint != "" {
+			fmt.Fprintf(a.stdout, "      %-13s  %s\n", "", c.Hint)
+		}
+	}
+}
+
+func checkRules(h agent.Home) check {
+	data, err := os.ReadFile(h.Rules())
+	switch {
+	case err != nil:
+		return check{Check: "rules", Found: err.Error()}
+	case strings.TrimSpace(string(data)) == "":
+		return check{Check: "rules", Found: "rules.md is empty", Hint: "say in it what the agent is and how it works"}
+	}
+	return check{Check: "rules", OK: true, Found: fmt.Sprintf("rules.md, %d bytes", len(data))}
+}
+
+func checkState(h agent.Home) check {
+	s, hash, err := h.Load()
+	switch {
+	case err != nil:
+		return check{Check: "memory", Found: err.Error(), Hint: "mend the line, or put the memory aside with rouse reset"}
+	case hash == "":
+		return check{Check: "memory", OK: true, Found: "none yet; the next cycle begins with the initial state"}
+	case s.Large():
+		return check{Check: "memory", OK: true, Found: "readable", Hint: "it is above 512 KiB: each request to the model carries it"}
+	}
+	return check{Check: "memory", OK: true, Found: "readable"}
+}
+
+func checkWritable(h agent.Home) check {
+	for _, dir := range []string{h.Memory(), h.Logs()} {
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			dir = h.Dir
+		}
+		f, err := os.CreateTemp(dir, ".doctor.*.tmp")
+		if err != nil {
+			return check{Check: "folders", Found: err.Error(), Hint: "the agent must be able to write there"}
+		}
+		f.Close()
+		if err := os.Remove(f.Name()); err != nil {
+			return check{Check: "folders", Found: err.Error()}
+		}
+	}
+	return check{Check: "folders", OK: true, Found: "writable"}
+}
+
+// lowSpace is the free space below which a cycle may not be able to save.
+const lowSpace = 64 << 20
+
+func checkSpace(h agent.Home) check {
+	var st unix.Statfs_t
+	if err := unix.Statfs(h.Dir, &st); err != nil {
+		return check{Check: "disk", Found: err.Error()}
+	}
+	free := uint64(st.Bavail) * uint64(st.Bsize)
+	return check{Check: "disk", OK: free >= lowSpace, Found: fmt.Sprintf("%d MiB free", free>>20)}
+}
+
+func (a *app) checkClock(h agent.Home) check {
+	list, err := h.Summaries(1)
+	if err != nil {
+		return check{Check: "cycles", Found: err.Error()}
+	}
+	if len(list) == 0 {
+		return check{Check: "cycles", OK: true, Found: "none yet"}
+	}
+	c := list[0]
+	if c.Began.After(a.now().Add(time.Minute)) {
+		return check{Check: "cycles", Found: "the newest cycle, " + c.Cycle + ", lies in the future", Hint: "check the clock and the time zone"}
+	}
+	if c.Outcome == agent.Interrupted {
+		return check{Check: "cycles", OK: true, Found: c.Cycle + " was interrupted", Hint: "the next wake settles it"}
+	}
+	return check{Check: "cycles", OK: true, Found: "the newest is " + c.Cycle + ", " + c.Outcome}
+}
+
+func (a *app) checkTools(h agent.Home, c config.Config) check {
+	set, err := a.tools(h, c, &proc.Runner{})
+	if err != nil {
+		return check{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}
+	}
+	var names []string
+	for _, t := range set.All() {
+		names = append(names, t.Name)
+	}
+	return check{Check: "tools", OK: true, Found: strings.Join(names, ", ")}
+}
+
+// modelPatience is how long the doctor waits for the model's server.
+const modelPatience = 10 * time.Second
+
+func (a *app) checkModel(m config.Model) check {
+	if m.Provider == "offline" {
+		return check{Check: "model", OK: true, Found: "offline: it carries out tasks that are written as calls",
+			Hint: "for a real model set " + m.APIKeyEnv + ", or OPENAI_BASE_URL for a local server"}
+	}
+	if _, err := a.model(m, nil); err != nil {
+		return check{Check: "model", Found: err.Error()}
+	}
+	base := m.BaseURL
+	if base == "" {
+		base = "https://api.openai.com/v1"
+	}
+	found := fmt.Sprintf("%s at %s", m.Name, base)
+	status, err := a.ask(strings.TrimRight(base, "/")+"/models", a.getenv(m.APIKeyEnv))
+	switch {
+	case err != nil:
+		return check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and model.base_url"}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status), Hint: "check the key in " + m.APIKeyEnv}
+	case status >= 500:
+		return check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status)}
+	}
+	return check{Check: "model", OK: true, Found: found + ", reachable"}
+}
+
+// ask sends one GET request and gives the status.
+func (a *app) ask(url, key string) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), modelPatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req) // a redirect is an answer
+	if err != nil {
+		return 0, err
+	}
+	resp.Body.Close()
+	return resp.StatusCode, nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rouse"
+	"rouse/internal/disk"
+)
+
+func (a *app) newInit() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Make a home for an agent",
+		Long: `Make a home in DIR (default: the current folder): rules.md, rouse.yaml, scratchpad with a
+first task, logs, bin. What is there already is left as it is.
+
+Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
+		Example: "  rouse init my-agent",
+		Args:    strict(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.init(strings.Join(args, ""))
+		},
+	}
+}
+
+func (a *app) init(dir string) error {
+	if dir == "" {
+		dir = a.home
+	}
+	if dir == "" {
+		dir = "."
+	}
+	made, err := writeTemplate(dir)
+	if err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	if len(made) == 0 {
+		fmt.Fprintf(a.stdout, "%s is a home already; nothing was changed\n", dir)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "made %s: %s\nnext: cd %s && rouse run\n", dir, strings.Join(made, ", "), dir)
+	return nil
+}
+
+// writeTemplate writes the files of a new home that are not there yet.
+func writeTemplate(dir string) (made []string, err error) {
+	out := disk.OS{}
+	err = fs.WalkDir(rouse.Template, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := rouse.Template.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(dir, name)
+		if err := out.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		err = disk.Create(out, path, data, mode(name))
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		made = append(made, name)
+		return err
+	})
+	if err != nil {
+		return made, err
+	}
+	return made, os.MkdirAll(filepath.Join(dir, "logs"), 0o700)
+}
+
+func mode(name string) fs.FileMode {
+	switch filepath.Ext(name) {
+	case ".sh":
+		return 0o755
+	case ".yaml":
+		return 0o600
+	}
+	return 0o644
+}

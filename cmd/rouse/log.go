@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/journal"
+)
+
+func (a *app) newLog() *cobra.Command {
+	var follow, asJSON bool
+	c := &cobra.Command{
+		Use:   "log [CYCLE]",
+		Short: "Show what happened in a cycle",
+		Long: `Show the events of a cycle, by default the newest one.
+
+Exit codes: 0, or 1 if there is no such cycle.`,
+		Example: "  rouse log\n  rouse log 20260401_150154\n  rouse log -f",
+		Args:    strict(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.log(args, follow, asJSON)
+		},
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more until the cycle sleeps")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the journal's lines")
+	return c
+}
+
+func (a *app) log(args []string, follow, asJSON bool) error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	id, err := pickCycle(h, args)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(h.Journal(id))
+	if err != nil {
+		return fmt.Errorf("log: %w", err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if follow {
+		r = &tail{file: f}
+	}
+	for e, err := range journal.ReadFrom(r) {
+		if err != nil {
+			return fmt.Errorf("log: %w", err)
+		}
+		if err := a.printEvent(e, asJSON); err != nil {
+			return err
+		}
+		if e.Event == "sleep" {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (a *app) printEvent(e journal.Event, asJSON bool) error {
+	if asJSON {
+		line, err := e.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s\n", line)
+		return err
+	}
+	text := e.Text()
+	if text == "" {
+		return nil
+	}
+	_, err := fmt.Fprintln(a.stdout, e.Time.Format("15:04:05.000"), text)
+	return err
+}
+
+// pickCycle is the cycle that the arguments name, by default the newest.
+func pickCycle(h agent.Home, args []string) (string, error) {
+	if len(args) > 0 {
+		if !agent.ValidCycle(args[0]) {
+			return "", usage(fmt.Errorf("%q is not a cycle; they look like 20260401_150154, see rouse cycles", args[0]))
+		}
+		return args[0], nil
+	}
+	ids, err := h.Cycles(1)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) == 0 {
+		return "", fmt.Errorf("no cycle has run yet; start one with rouse run")
+	}
+	return ids[0], nil
+}
+
+// tail reads a file that grows: at its end it waits.
+type tail struct{ file *os.File }
+
+func (t *tail) Read(p []byte) (int, error) {
+	for {
+		n, err := t.file.Read(p)
+		if n > 0 || err != io.EOF {
+			return n, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}

@@ -1,0 +1,129 @@
+// Command rouse is an agent that a person can leave alone on a machine.
+//
+// main.go maps errors to exit codes, wire.go builds the agent from the
+// configuration, and each verb has a file of its own.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/scratchpad"
+)
+
+// Exit codes, the same for every verb.
+const (
+	exitFailed = 1  // the cycle, a check or a look-up failed
+	exitUsage  = 2  // usage, configuration or unreadable state
+	exitLimit  = 3  // stopped at a limit before done
+	exitAwake  = 75 // another cycle is awake
+)
+
+// app is what every verb has: the process as it was started.
+type app struct {
+	home    string // the flag --home
+	environ []string
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	now     func() time.Time
+}
+
+// coded is an error with an exit code of its own. A nil err is said already.
+type coded struct {
+	code int
+	err  error
+}
+
+func (c *coded) Error() string {
+	if c.err == nil {
+		return ""
+	}
+	return c.err.Error()
+}
+
+func (c *coded) Unwrap() error { return c.err }
+
+// usage marks an error that the user mends by calling or configuring otherwise.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &coded{exitUsage, err}
+}
+
+func main() {
+	a := &app{environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now}
+	os.Exit(a.main(os.Args[1:]))
+}
+
+// main runs one command line and gives its exit code.
+func (a *app) main(args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintf(a.stderr, "rouse: %s\n", text)
+	}
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var c *coded
+	switch {
+	case errors.As(err, &c):
+		return c.code
+	case errors.Is(err, agent.ErrAwake):
+		return exitAwake
+	case errors.As(err, new(*scratchpad.SyntaxError)):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rouse",
+		Short: "An agent that can be left alone on a machine",
+		Long: `Rouse runs an agent in cycles: it wakes, asks a model what to do, does it, saves
+its memory as YAML that you can read and edit, and exits. cron starts the next one.
+
+A home is a folder with rules.md. It is --home, else $ROUSE_HOME, else the current
+folder. Begin with: rouse init my-agent && cd my-agent && rouse run
+
+Exit codes: 0 done or nothing to do, 1 failed, 2 usage, configuration or unreadable
+state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a signal.`,
+		SilenceErrors: true, SilenceUsage: true,
+		Args: strict(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+	})
+	root.PersistentFlags().StringVar(&a.home, "home", "", "the agent's home (default $ROUSE_HOME, else the current folder)")
+	root.AddCommand(a.newInit(), a.newRun(), a.newStatus(), a.newCycles(), a.newLog(), a.newDiff(),
+		a.newReset(), a.newDoctor(), a.newVersion())
+	return root
+}
+
+// strict makes wrong arguments a usage error.
+func strict(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		if err == nil {
+			return nil
+		}
+		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"rouse/agent"
+	"rouse/agent/journal"
+)
+
+// screen is a stream that a person may be reading.
+type screen struct {
+	w          io.Writer
+	isTerminal bool
+	color      bool
+	width      int
+}
+
+// terminal finds out what a stream is.
+func terminal(w io.Writer) screen {
+	s := screen{w: w, width: 80}
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return s
+	}
+	s.isTerminal = true
+	s.color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
+		s.width = width
+	}
+	return s
+}
+
+// Colours, as SGR parameters of ECMA-48.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	dim    = "2"
+	bold   = "1"
+)
+
+func (s *screen) paint(code, text string) string {
+	if !s.color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// progress shows a cycle while it runs. Every field may be nil.
+type progress struct {
+	each func(journal.Event)
+	err  *screen // what happens
+	out  *screen // what came of it
+
+	call    string
+	changed []string
+	now     bool // the last line says what is being done, and may be wiped out
+}
+
+// event shows one event.
+func (p *progress) event(e journal.Event) {
+	if p.each != nil {
+		p.each(e)
+	}
+	p.collect(e)
+	if p.err == nil {
+		return
+	}
+	switch d := e.Data.(type) {
+	case *journal.Wake:
+		p.line("cycle " + e.Cycle)
+		if d.Settled != "" {
+			p.line(p.err.paint(yellow, "settled the interrupted cycle "+d.Settled))
+		}
+	case *journal.Request:
+		p.doing(fmt.Sprintf("asking the model (iteration %d) …", d.Iteration))
+	case *journal.Intent:
+		p.call = journal.Line(fmt.Sprintf("%d  %s %s", d.Step, d.Tool, d.Args), max(20, p.err.width-24))
+		p.doing(p.call + " …")
+	case *journal.Result:
+		p.result(d)
+	}
+}
+
+func (p *progress) result(r *journal.Result) {
+	mark, took := p.err.paint(green, "ok"), time.Duration(r.Ms)*time.Millisecond
+	if !r.OK {
+		mark = p.err.paint(red, "failed: "+journal.Line(r.Error, 200))
+	}
+	if p.call == "" {
+		p.call = fmt.Sprintf("%d", r.Step)
+	}
+	p.line(fmt.Sprintf("%s  %s  %s", p.call, p.err.paint(dim, took.String()), mark))
+	p.call = ""
+}
+
+// doing shows what is under way until the next line takes its place.
+func (p *progress) doing(text string) {
+	p.wipe()
+	fmt.Fprint(p.err.w, p.err.paint(dim, text))
+	p.now = true
+}
+
+func (p *progress) line(text string) {
+	p.wipe()
+	fmt.Fprintln(p.err.w, text)
+}
+
+func (p *progress) wipe() {
+	if p.now {
+		fmt.Fprint(p.err.w, "\r\x1b[K")
+	}
+	p.now = false
+}
+
+// collect remembers which keys of the memory changed.
+func (p *progress) collect(e journal.Event) {
+	for _, c := range journal.Changes(e) {
+		if !slices.Contains(p.changed, c.Key) {
+			p.changed = append(p.changed, c.Key)
+		}
+	}
+}
+
+// close shows what the cycle came to.
+func (p *progress) close(r agent.Report) {
+	if p.err != nil {
+		p.wipe()
+	}
+	if p.out == nil || r.Cycle == "" {
+		return
+	}
+	color := green
+	if r.Exit != 0 {
+		color = red
+	}
+	changed := "nothing changed"
+	if len(p.changed) > 0 {
+		changed = "changed " + strings.Join(p.changed, ", ")
+	}
+	fmt.Fprintf(p.out.w, "%s in %s: %d iterations, %d tokens, %s\n",
+		p.out.paint(color, r.Outcome), r.Took.Round(time.Millisecond), r.Iterations, r.Tokens, changed)
+}

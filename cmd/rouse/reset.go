@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+)
+
+func (a *app) newReset() *cobra.Command {
+	var clean bool
+	c := &cobra.Command{
+		Use:   "reset",
+		Short: "Put the memory aside and begin anew",
+		Long: `Rename active.yaml, readable or not, to scratchpad/<time>_reset.yaml, so that the next
+cycle begins with the initial state. An interrupted cycle is settled first.
+
+Exit codes: 0, 1 if it cannot be done, 75 while a cycle is awake.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.reset(clean) },
+	}
+	c.Flags().BoolVar(&clean, "clean", false, "also remove the logs and snapshots of earlier cycles")
+	return c
+}
+
+func (a *app) reset(clean bool) error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	to, err := (&agent.Agent{Home: h, Now: a.now}).Reset(clean)
+	if err != nil {
+		return err
+	}
+	if to == "" {
+		fmt.Fprintln(a.stdout, "there was no memory; the next cycle begins with the initial state")
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "the memory is now %s; the next cycle begins with the initial state\n", h.Rel(to))
+	return nil
+}

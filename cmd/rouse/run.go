@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/journal"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	task                string
+	dryRun, json, quiet bool
+}
+
+func (a *app) newRun() *cobra.Command {
+	var o runOptions
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run one cycle: wake, run, sleep",
+		Long: `Run one cycle and exit: read the memory, do the current task with the help of a model,
+save the memory.
+
+On a terminal it shows what it does. Otherwise it prints nothing if all is well, and
+one line on standard error if not, as suits cron.
+
+Exit codes: 0 done or nothing to do, 1 the cycle failed, 2 configuration or unreadable
+memory, 3 a limit came before done, 75 another cycle is awake, 130 or 143 a signal
+ended it; the memory is saved in each of these but 2 and 75.`,
+		Example: `  rouse run
+  rouse run --task 'Summarise the newest file in the workspace'
+  */15 * * * * /home/me/agent/bin/run.sh`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.run(o) },
+	}
+	c.Flags().StringVar(&o.task, "task", "", "do this first in this cycle")
+	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request that would be sent, and do nothing")
+	c.Flags().BoolVar(&o.json, "json", false, "print the journal's lines as they are written")
+	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show nothing but errors")
+	return c
+}
+
+func (a *app) run(o runOptions) error {
+	h, conf, err := a.open()
+	if err != nil {
+		return err
+	}
+	ag, err := a.agent(h, conf)
+	if err != nil {
+		return err
+	}
+	ag.Task = ag.Redact.String(o.task)
+	if o.dryRun {
+		return a.dryRun(ag)
+	}
+	show := a.watcher(o)
+	ag.Watch = show.event
+	noCores()
+	ctx, stop := untilSignal()
+	defer stop()
+	report, err := ag.RunOnce(ctx)
+	show.close(report)
+	if err != nil {
+		return err
+	}
+	return reported(report)
+}
+
+// reported is the error of a cycle that ran but did not end well.
+func reported(r agent.Report) error {
+	if r.Exit == 0 {
+		return nil
+	}
+	return &coded{r.Exit, fmt.Errorf("cycle %s: %w", r.Cycle, r.Err)}
+}
+
+func (a *app) dryRun(ag *agent.Agent) error {
+	req, err := ag.Preview()
+	if err != nil {
+		return err
+	}
+	for _, m := range req.Messages {
+		fmt.Fprintf(a.stdout, "--- %s\n%s\n", m.Role, m.Content)
+	}
+	return nil
+}
+
+// watcher shows a cycle as the options ask.
+func (a *app) watcher(o runOptions) *progress {
+	switch {
+	case o.json:
+		enc := json.NewEncoder(a.stdout)
+		enc.SetEscapeHTML(false)
+		return &progress{each: func(e journal.Event) { _ = enc.Encode(e) }}
+	case o.quiet:
+		return &progress{}
+	}
+	p := &progress{}
+	if t := terminal(a.stderr); t.isTerminal {
+		p.err = &t
+	}
+	if t := terminal(a.stdout); t.isTerminal {
+		p.out = &t
+	}
+	return p
+}
+
+// untilSignal gives a context that the first signal cancels; a second one ends
+// the process as if it had not been caught. A reader of our output that goes
+// away does not end a cycle.
+func untilSignal() (context.Context, func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		s, ok := <-c
+		signal.Stop(c)
+		if ok {
+			cancel(agent.Signal{Signal: s.(syscall.Signal)})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(c)
+		cancel(nil)
+	}
+}
+
+// noCores keeps the memory of this process and its children, keys included, out
+// of core files.
+func noCores() {
+	// A system that refuses leaves things as they were.
+	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
+}

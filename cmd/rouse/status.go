@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/journal"
+	"rouse/scratchpad"
+)
+
+// status is what `rouse status --json` prints.
+type status struct {
+	Home        string         `json:"home"`
+	State       string         `json:"state"`
+	SizeBytes   int64          `json:"size_bytes"`
+	LastUpdated string         `json:"last_updated"`
+	Task        string         `json:"current_task"`
+	Pending     []string       `json:"pending_actions"`
+	Completed   int            `json:"completed_tasks"`
+	LastNote    string         `json:"last_note"`
+	Cycle       *agent.Summary `json:"cycle"`
+}
+
+func (a *app) newStatus() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the memory and the last cycle",
+		Long: `Show what the agent is to do, and how its last cycle ended.
+
+Exit codes: 0, or 2 if the memory cannot be read.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.status(asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) status(asJSON bool) error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	s, _, err := h.Load()
+	if err != nil {
+		return usage(err)
+	}
+	st := summarize(h, s)
+	cycles, err := h.Summaries(1)
+	if err != nil {
+		return err
+	}
+	if len(cycles) > 0 {
+		st.Cycle = &cycles[0]
+	}
+	if asJSON {
+		return a.printJSON([]status{st})
+	}
+	a.printStatus(st)
+	return nil
+}
+
+func summarize(h agent.Home, s *scratchpad.State) status {
+	st := status{
+		Home: h.Dir, State: h.Rel(h.Active()), LastUpdated: s.LastUpdated(), Pending: []string{},
+		Task: scratchpad.TaskText(s.CurrentTask()), Completed: len(s.Completed()),
+	}
+	if info, err := os.Stat(h.Active()); err == nil {
+		st.SizeBytes = info.Size()
+	}
+	for _, p := range s.Pending() {
+		st.Pending = append(st.Pending, scratchpad.TaskText(p))
+	}
+	notes := strings.Split(strings.TrimRight(s.Notes(), "\n"), "\n")
+	st.LastNote = notes[len(notes)-1]
+	return st
+}
+
+func (a *app) printStatus(st status) {
+	out := terminal(a.stdout)
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(a.stdout, "%s %s\n", out.paint(dim, fmt.Sprintf("%-9s", name)), value)
+		}
+	}
+	row("home", st.Home)
+	switch {
+	case st.SizeBytes == 0:
+		row("memory", st.State+" is not there yet: the next cycle begins with the initial state")
+	default:
+		row("memory", fmt.Sprintf("%s, %d bytes, saved %s", st.State, st.SizeBytes, st.LastUpdated))
+	}
+	row("task", orNone(journal.Line(st.Task, 200)))
+	row("pending", fmt.Sprint(len(st.Pending)))
+	for _, p := range st.Pending[:min(3, len(st.Pending))] {
+		row("", "- "+journal.Line(p, 200))
+	}
+	row("completed", fmt.Sprint(st.Completed))
+	row("last note", journal.Line(st.LastNote, 300))
+	if st.Cycle != nil {
+		row("cycle", cycleLine(*st.Cycle, out, a.now()))
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// cycleLine is one cycle in words.
+func cycleLine(c agent.Summary, out screen, now time.Time) string {
+	text := fmt.Sprintf("%s  %s", c.Cycle, out.paint(outcomeColor(c), fmt.Sprintf("%-11s", c.Outcome)))
+	if c.Outcome == agent.Awake {
+		return text + fmt.Sprintf("  for %s, pid %d", now.Sub(c.Began).Round(time.Second), c.PID)
+	}
+	took := time.Duration(c.Ms) * time.Millisecond
+	text += fmt.Sprintf("  exit %-3d  %2d iterations  %6d tokens  %8s", c.Exit, c.Iterations, c.Tokens, took)
+	if c.Error != "" {
+		text += "  " + journal.Line(c.Error, 200)
+	}
+	return text
+}
+
+func outcomeColor(c agent.Summary) string {
+	switch {
+	case c.Outcome == agent.Awake:
+		return yellow
+	case c.Exit == 0 && c.Outcome != agent.Interrupted:
+		return green
+	}
+	return red
+}
+
+// printJSON prints what scripts read; docs/json.md describes it.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

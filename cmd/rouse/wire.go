@@ -1,0 +1,113 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/agent/model"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/tools"
+	"rouse/tools/command"
+	"rouse/tools/files"
+	"rouse/tools/shell"
+	"rouse/tools/web"
+)
+
+// getenv looks a variable up in the environment the process was started with.
+func (a *app) getenv(name string) string {
+	for i := len(a.environ) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(a.environ[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// openHome finds the home: flag, then environment, then the current folder.
+func (a *app) openHome() (agent.Home, error) {
+	dir := a.home
+	if dir == "" {
+		dir = a.getenv("ROUSE_HOME")
+	}
+	if dir == "" {
+		dir = "."
+	}
+	h, err := agent.OpenHome(dir)
+	return h, usage(err)
+}
+
+// open finds the home and reads its configuration.
+func (a *app) open() (agent.Home, config.Config, error) {
+	h, err := a.openHome()
+	if err != nil {
+		return h, config.Config{}, err
+	}
+	c, err := config.Load(h.Config(), a.getenv)
+	return h, c, usage(err)
+}
+
+// agent wires an agent from the configuration of its home.
+func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
+	hide := redact.FromEnv(a.environ, append(c.Secrets, c.Model.APIKeyEnv))
+	mark, err := newMark()
+	if err != nil {
+		return nil, err
+	}
+	set, err := a.tools(h, c, &proc.Runner{Mark: mark, Env: proc.Environ(a.environ)})
+	if err != nil {
+		return nil, usage(fmt.Errorf("rouse.yaml: %w", err))
+	}
+	m, err := a.model(c.Model, hide)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return &agent.Agent{
+		Home: h, Model: m, Tools: set, Redact: hide, Mark: mark, Now: a.now,
+		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
+	}, nil
+}
+
+// newMark is a token that nobody can guess.
+func newMark() (string, error) {
+	b := make([]byte, 8)
+	if _, err := rand.Read(b); err != nil {
+		return "", fmt.Errorf("random numbers: %w", err)
+	}
+	return hex.EncodeToString(b), nil
+}
+
+// tools registers every tool that the home has.
+func (a *app) tools(h agent.Home, c config.Config, r *proc.Runner) (*tools.Set, error) {
+	workspace := h.Workspace(c.Workspace)
+	timeout, most := time.Duration(c.Tools.Shell.Timeout), int64(c.Tools.MaxOutput)
+	list := []tools.Tool{tools.Echo(), shell.Tool(r, workspace, timeout, most)}
+	list = append(list, files.Folder{Workspace: workspace, Roots: c.Tools.Files.Roots, Limit: most}.Tools()...)
+	list = append(list, web.Get(web.Options{
+		Timeout: time.Duration(c.Tools.HTTP.Timeout), MaxBytes: most, Allow: c.Tools.HTTP.Allow,
+	}))
+	exec := command.Exec{Runner: r, Dir: workspace, Timeout: timeout, MaxOutput: most}
+	for _, spec := range c.Tools.Commands {
+		t, err := command.Tool(command.Spec(spec), exec)
+		if err != nil {
+			return nil, fmt.Errorf("tools.commands: %w", err)
+		}
+		list = append(list, t)
+	}
+	return tools.NewSet(list...)
+}
+
+func (a *app) model(m config.Model, hide *redact.Redactor) (agent.Model, error) {
+	if m.Provider == "offline" {
+		return &model.Offline{}, nil
+	}
+	return model.NewClient(model.Options{
+		BaseURL: m.BaseURL, Key: a.getenv(m.APIKeyEnv), KeyName: m.APIKeyEnv, Name: m.Name,
+		MaxOutput: m.MaxOutput, IdleTimeout: time.Duration(m.IdleTimeout), Retries: m.Retries, Redact: hide.String,
+	})
+}

@@ -1,0 +1,10 @@
+// Package rouse holds the files of a new home. They are those of the
+// repository's own home, which is its root.
+package rouse
+
+import "embed"
+
+// Template has the files that `rouse init` writes, by their place in the home.
+//
+//go:embed rules.md rouse.yaml scratchpad/initial.yaml bin/run.sh bin/reset.sh bin/find.sh
+var Template embed.FS
