@@ -140,9 +140,10 @@ func (m *matcher) replace(dst []byte, s string, from, limit int) ([]byte, int) {
 // beginning of a form, or of a longer one than it already holds there.
 func (m *matcher) hold(s string) int {
 	for p := max(0, len(s)-m.longest+1); p < len(s); p++ {
-		c := int(s[p])
-		for _, f := range m.forms[m.first[c]:m.first[c+1]] {
-			if len(f.text) > len(s)-p && strings.HasPrefix(f.text, s[p:]) {
+		c, last := int(s[p]), len(s)-p-1
+		for i := m.first[c]; i < m.first[c+1]; i++ {
+			text := m.forms[i].text
+			if len(text) > last+1 && text[last] == s[p+last] && strings.HasPrefix(text, s[p:]) {
 				return p
 			}
 		}
