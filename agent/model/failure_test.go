@@ -277,7 +277,7 @@ func TestGzip(t *testing.T) {
 		_, _ = io.WriteString(w, end)
 		w.Close()
 	}
-	compress(&bomb, 256, bytes.Repeat([]byte(": x\n"), 1<<18), stream(finish))
+	compress(&bomb, 32, bytes.Repeat([]byte(": x\n"), 1<<18), stream(finish))
 	compress(&small, 0, nil, stream(delta(`{"content":"ok"}`), finish))
 	var body []byte
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

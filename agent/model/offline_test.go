@@ -161,3 +161,28 @@ func FuzzParseCall(f *testing.F) {
 		}
 	})
 }
+
+// FuzzOffline: whatever the request holds, the reply is one action or an error,
+// and never done while a line is left or after a failure.
+func FuzzOffline(f *testing.F) {
+	f.Add("current_task: shell command=date", `{"step":1,"tool":"shell","ok":true,"content":"x"}`)
+	f.Add("current_task:\n  task: &a |\n    a b=1\n    c d=2\n", "{\"step\":1,\"ok\":true}\n{\"step\":9,\"ok\":false,\"error\":\"\\n\"}")
+	f.Add("current_task: *a", "")
+	f.Add("```\n\nResults:", "{}")
+	f.Fuzz(func(t *testing.T, state, results string) {
+		got, err := model.Offline{}.Reply(t.Context(), request(state, results))
+		if err != nil {
+			return
+		}
+		var action struct {
+			Tool string
+			Args map[string]any
+		}
+		if err := json.Unmarshal([]byte(got.Text), &action); err != nil || action.Tool == "" || action.Args == nil {
+			t.Fatalf("%q: %v", got.Text, err)
+		}
+		if action.Tool == "done" && !strings.Contains(results, "{") && !strings.Contains(state, "Results") {
+			t.Fatalf("done with no result: %q %q", state, results)
+		}
+	})
+}

@@ -296,8 +296,6 @@ func TestRetriesOverTCP(t *testing.T) {
 	}{
 		{"status", modeltest.Reply{Status: 503, Text: "busy"}, "503 Service Unavailable: busy"},
 		{"reset", modeltest.Reply{Text: "a text that is cut in the middle", Cut: 250}, "connection reset by peer"},
-		{"stall", modeltest.Reply{Stall: true}, "no byte for 50ms"},
-		{"late", modeltest.Reply{Delay: "1h"}, "no response for 50ms"},
 		{"length too large", modeltest.Reply{Body: stream(delta(`{}`)), Headers: map[string]string{"Content-Length": "999"}}, "unexpected EOF"},
 	}
 	for _, tt := range tests {
@@ -305,7 +303,7 @@ func TestRetriesOverTCP(t *testing.T) {
 			t.Parallel()
 			var told error
 			s := modeltest.New(tt.reply, modeltest.Reply{Text: "ok"})
-			c := newClient(t, s, model.Options{Retries: 1, IdleTimeout: 50 * time.Millisecond, OnRetry: func(_ int, _ time.Duration, err error) { told = err }})
+			c := newClient(t, s, model.Options{Retries: 1, OnRetry: func(_ int, _ time.Duration, err error) { told = err }})
 			got, err := c.Reply(t.Context(), question)
 			if err != nil || got.Text != "ok" {
 				t.Errorf("%v %v", got, err)
@@ -314,6 +312,16 @@ func TestRetriesOverTCP(t *testing.T) {
 				t.Errorf("retried after %v, want %s", told, tt.want)
 			}
 		})
+	}
+}
+
+// TestIdleOverTCP: a real server that stalls is left after the idle timeout.
+func TestIdleOverTCP(t *testing.T) {
+	for _, reply := range []modeltest.Reply{{Stall: true}, {Delay: "1h"}} {
+		c := newClient(t, modeltest.New(reply), model.Options{IdleTimeout: 100 * time.Millisecond})
+		if _, err := c.Reply(t.Context(), question); err == nil || !strings.HasSuffix(err.Error(), "for 100ms") {
+			t.Errorf("%+v: %v", reply, err)
+		}
 	}
 }
 
@@ -327,7 +335,7 @@ func TestLengthTooSmall(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body)-9, body)
+		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body)-9, body)
 	}))
 	defer s.Close()
 	c, err := model.NewClient(model.Options{BaseURL: s.URL})
@@ -358,16 +366,17 @@ func TestConnect(t *testing.T) {
 	gone.Close()
 	tests := []struct {
 		name, url, want string
+		timeout         time.Duration
 		retried         bool
 	}{
-		{"untrusted", untrusted.URL, "certificate", false},
-		{"silent", "https://" + silent.Addr().String(), "TLS handshake timeout", true},
-		{"gone", "http://" + gone.Addr().String(), "connection refused", true},
+		{"untrusted", untrusted.URL, "certificate", time.Minute, false},
+		{"silent", "https://" + silent.Addr().String(), "TLS handshake timeout", 50 * time.Millisecond, true},
+		{"gone", "http://" + gone.Addr().String(), "connection refused", time.Minute, true},
 	}
 	for _, tt := range tests {
 		ctx, cancel := context.WithCancel(t.Context())
 		var told error
-		c, err := model.NewClient(model.Options{BaseURL: tt.url, Retries: 1, ConnectTimeout: 50 * time.Millisecond,
+		c, err := model.NewClient(model.Options{BaseURL: tt.url, Retries: 1, ConnectTimeout: tt.timeout,
 			OnRetry: func(_ int, _ time.Duration, err error) {
 				told = err
 				cancel()
