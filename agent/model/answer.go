@@ -74,6 +74,10 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 	}
 }
 
+// maxObjects bounds the memory of one event: an empty object of three bytes
+// takes a hundred when it is decoded.
+const maxObjects = 1 << 16
+
 // answer is a reply in the making.
 type answer struct {
 	quote   func(string) string // makes a server's text fit for an error
@@ -121,6 +125,9 @@ func (a *answer) end(err error) (Reply, error) {
 }
 
 func (a *answer) add(event []byte) error {
+	if bytes.Count(event, []byte("{")) > maxObjects {
+		return &failure{text: fmt.Sprintf("one event of the reply holds more than %d objects", maxObjects)}
+	}
 	var c chunk
 	if err := json.Unmarshal(event, &c); err != nil {
 		return damaged("reply is not what a chat completion looks like: %v", err)

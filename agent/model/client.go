@@ -9,7 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -52,9 +52,7 @@ type Options struct {
 type Client struct {
 	opt  Options
 	http *http.Client
-
-	mu   sync.Mutex
-	form form // as learned from the server's refusals
+	form atomic.Pointer[form] // as learned from the server's refusals
 }
 
 // NewClient makes a client. No request is sent. It is an error if the base URL
@@ -67,11 +65,9 @@ func NewClient(opt Options) (*Client, error) {
 	if opt.Transport == nil {
 		opt.Transport = newTransport(opt.ConnectTimeout)
 	}
-	return &Client{
-		opt:  opt,
-		http: &http.Client{Transport: opt.Transport, CheckRedirect: stay},
-		form: form{completion: completionTokens(opt.Name)},
-	}, nil
+	c := &Client{opt: opt, http: &http.Client{Transport: opt.Transport, CheckRedirect: stay}}
+	c.form.Store(&form{completion: completionTokens(opt.Name)})
+	return c, nil
 }
 
 func (o Options) withDefaults() Options {
@@ -176,14 +172,13 @@ func (c *Client) giveUp(fail *failure, attempts int) error {
 }
 
 // ask sends one request, and another one at once for each thing that the server
-// says it does not support and that we can do without.
+// says it does not support and that we can do without. What worked is kept.
 func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
+	form := *c.form.Load()
 	for {
-		c.mu.Lock()
-		form := c.form
-		c.mu.Unlock()
 		reply, err := c.once(ctx, form, req)
 		if err == nil {
+			c.form.Store(&form)
 			return reply, nil
 		}
 		fail := c.failed(ctx, err)
@@ -191,9 +186,7 @@ func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
 		if !ok {
 			return Reply{}, fail
 		}
-		c.mu.Lock()
-		c.form = next
-		c.mu.Unlock()
+		form = next
 	}
 }
 

@@ -62,6 +62,7 @@ func TestBadBodies(t *testing.T) {
 		{"content of a wrong type", stream(delta(`{"content":{"a":1}}`), finish), "not what a chat completion looks like", true},
 		{"NUL", stream(delta("{\"content\":\"a\x00b\"}"), finish), "not what a chat completion looks like", true},
 		{"depth 1e5", stream(delta(`{"content":`+strings.Repeat("[", 100_000)), finish), "exceeded max depth", true},
+		{"a million choices", `{"choices":[` + strings.Repeat("{},", 1<<20) + `{}]}`, "one event of the reply holds more than 65536 objects", false},
 		{"10 MB string", stream(delta(`{"content":"`+strings.Repeat("x", 10<<20)+`"}`), finish), "reply is larger than 4194304 bytes", false},
 		{"10 MB of comments", strings.Repeat(": ping\n", 10<<20/7) + stream(content, finish), "reply is larger than 4194304 bytes", false},
 		{"10 MB behind the finish reason", stream(content, finish) + strings.Repeat(": ping\n", 10<<20/7), "reply is larger than 4194304 bytes", false},

@@ -56,6 +56,7 @@ func (f form) request(opt Options, req Request) openai.ChatCompletionRequest {
 	if f.completion {
 		r.MaxCompletionTokens = opt.MaxOutput
 	} else {
+		//lint:ignore SA1019 deprecated by OpenAI, but all that many other servers know
 		r.MaxTokens = opt.MaxOutput
 	}
 	if !f.bare && !f.plain {
