@@ -160,19 +160,29 @@ func lastLine(notes string) (head, last string) {
 	return notes[:i], notes[i:]
 }
 
-// sameFailure reads a line that failure wrote.
+// sameFailure reads a line that failure wrote. Two failures are of the same kind
+// if their reasons differ in numbers alone.
 func sameFailure(line, reason string) (count int, since string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "Cycle ")
 	if !ok || len(rest) < len(cycleForm) || !ValidCycle(rest[:len(cycleForm)]) {
 		return 0, "", false
 	}
-	since, rest = rest[:len(cycleForm)], rest[len(cycleForm):]
-	rest, ok = strings.CutPrefix(rest, " failed: "+reason)
-	if !ok || rest == "" {
-		return 1, since, ok
+	count, since, rest = 1, rest[:len(cycleForm)], rest[len(cycleForm):]
+	if i := strings.LastIndex(rest, " ("); i >= 0 {
+		if n, err := fmt.Sscanf(rest[i:], " (%d times in a row since %15s", &count, &since); n == 2 && err == nil {
+			rest = rest[:i]
+		}
 	}
-	_, err := fmt.Sscanf(rest, " (%d times in a row since %15s", &count, &since)
-	return count, since, err == nil && ValidCycle(since)
+	return count, since, withoutNumbers(rest) == withoutNumbers(" failed: "+reason)
+}
+
+func withoutNumbers(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 func appendNote(text string) scratchpad.Change {

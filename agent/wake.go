@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"rouse/agent/conversation"
 	"rouse/agent/journal"
@@ -169,12 +170,18 @@ func (h Home) Load() (*scratchpad.State, string, error) {
 	return s, "", err
 }
 
-// LoadFile reads a state file of the home; errors name it as a person would.
+// StateError says that a file of the memory cannot be used, and why. It is left
+// as it is, for the operator to mend.
+type StateError struct{ msg string }
+
+func (e *StateError) Error() string { return e.msg }
+
+// LoadFile reads a state file of the home. The error is [fs.ErrNotExist] or a
+// *[StateError], which names the file as a person would.
 func (h Home) LoadFile(path string) (*scratchpad.State, error) {
 	s, err := scratchpad.Load(path)
-	var syntax *scratchpad.SyntaxError
-	if errors.As(err, &syntax) {
-		syntax.File = h.Rel(path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return s, err
 	}
-	return s, err
+	return nil, &StateError{strings.ReplaceAll(err.Error(), path, h.Rel(path))}
 }

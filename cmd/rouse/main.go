@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/scratchpad"
 )
 
 // Exit codes, the same for every verb.
@@ -84,7 +83,7 @@ func exitCode(err error) int {
 		return c.code
 	case errors.Is(err, agent.ErrAwake):
 		return exitAwake
-	case errors.As(err, new(*scratchpad.SyntaxError)):
+	case errors.As(err, new(*agent.StateError)):
 		return exitUsage
 	}
 	return exitFailed

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"rouse/agent"
+	"rouse/agent/journal"
+	"rouse/agent/model/modeltest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"rouse": main})
+}
+
+// TestScript runs the command lines of testdata/script, which read as the manual.
+//
+// Beside the commands of testscript there are: exits CODE PROGRAM ARG... ;
+// model FILE, a chat server that answers with the lines of FILE ; requests N
+// [PATTERN], how many requests it got and what the last one holds ; waitfor
+// PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
+// process of the newest cycle.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Values[server] = new(*modeltest.Server)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "model": startModel, "requests": requests, "waitfor": waitfor, "signal": signalCycle,
+		},
+		RequireUniqueNames: true,
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	err = ts.Exec(args[1], args[2:]...)
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// server is the value that a script's model is kept under.
+const server = "the model's server"
+
+func startModel(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: model FILE")
+	}
+	s, err := modeltest.Load(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Defer(s.Close)
+	ts.Setenv("OPENAI_BASE_URL", s.URL())
+	*ts.Value(server).(**modeltest.Server) = s
+}
+
+func requests(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 0 || len(args) > 2 || neg && len(args) < 2 {
+		ts.Fatalf("usage: [!] requests N [PATTERN]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := (*ts.Value(server).(**modeltest.Server)).Requests()
+	if len(got) != want {
+		ts.Fatalf("%d requests, want %d", len(got), want)
+	}
+	if len(args) == 2 && regexp.MustCompile(args[1]).Match(got[want-1].Body) == neg {
+		ts.Fatalf("the last request and %q: %s", args[1], got[want-1].Body)
+	}
+}
+
+func waitfor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitfor PATTERN GLOB")
+	}
+	pattern := regexp.MustCompile(args[0])
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for range 4000 {
+		files, err := filepath.Glob(ts.MkAbs(args[1]))
+		ts.Check(err)
+		for _, f := range files {
+			if data, err := os.ReadFile(f); err == nil && pattern.Match(data) {
+				return
+			}
+		}
+		<-tick.C
+	}
+	ts.Fatalf("nothing in %s matches %s", args[1], args[0])
+}
+
+func signalCycle(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	if neg || len(args) != 2 || signals[args[0]] == 0 {
+		ts.Fatalf("usage: signal TERM|INT|KILL HOME")
+	}
+	home := agent.Home{Dir: ts.MkAbs(args[1])}
+	ids, err := home.Cycles(1)
+	ts.Check(err)
+	if len(ids) == 0 {
+		ts.Fatalf("no cycle in %s", home.Dir)
+	}
+	for e, err := range journal.Read(home.Journal(ids[0])) {
+		ts.Check(err)
+		ts.Check(syscall.Kill(e.Data.(*journal.Wake).Owner.PID, signals[args[0]]))
+		return
+	}
+}
