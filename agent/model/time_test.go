@@ -154,21 +154,46 @@ func TestPlainReplyTakesItsTime(t *testing.T) {
 	})
 }
 
+// status answers every request with a status and, if it is not empty, Retry-After.
+func status(code int, after string) transport {
+	return func(r *http.Request) (*http.Response, error) {
+		resp := response(r, `{"error":{"message":"no"}}`, nil)
+		resp.StatusCode, resp.Status = code, fmt.Sprintf("%d no", code)
+		if after != "" {
+			resp.Header.Set("Retry-After", after)
+		}
+		return resp, nil
+	}
+}
+
+func body(text string, end error) transport {
+	return func(r *http.Request) (*http.Response, error) { return response(r, text, end), nil }
+}
+
+// outage asks a server that only ever answers so, with 4 retries.
+func outage(t *testing.T, answer transport) (requests int, waits []time.Duration, err error) {
+	c, err := model.NewClient(model.Options{
+		BaseURL: "http://localhost/v1", Retries: 4,
+		Transport: transport(func(r *http.Request) (*http.Response, error) {
+			requests++
+			return answer(r)
+		}),
+		OnRetry: func(attempt int, wait time.Duration, err error) {
+			waits = append(waits, wait)
+			if attempt != len(waits) || err == nil {
+				t.Errorf("OnRetry %d, %v", attempt, err)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Reply(t.Context(), question)
+	return requests, waits, err
+}
+
 // TestRetries: which failures are sent for again, how often and after what wait.
 func TestRetries(t *testing.T) {
-	status := func(code int, after string) transport {
-		return func(r *http.Request) (*http.Response, error) {
-			resp := response(r, `{"error":{"message":"no"}}`, nil)
-			resp.StatusCode, resp.Status = code, fmt.Sprintf("%d no", code)
-			if after != "" {
-				resp.Header.Set("Retry-After", after)
-			}
-			return resp, nil
-		}
-	}
-	body := func(text string, end error) transport {
-		return func(r *http.Request) (*http.Response, error) { return response(r, text, end), nil }
-	}
 	// A synctest clock starts at this time.
 	const in45s, in10y = "Sat, 01 Jan 2000 00:00:45 GMT", "Fri, 01 Jan 2010 00:00:00 GMT"
 	backoff := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}
@@ -212,26 +237,9 @@ func TestRetries(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				requests := 0
-				var waits []time.Duration
-				c, err := model.NewClient(model.Options{
-					BaseURL: "http://localhost/v1", Retries: 4,
-					Transport: transport(func(r *http.Request) (*http.Response, error) {
-						requests++
-						return tt.answer(r)
-					}),
-					OnRetry: func(attempt int, wait time.Duration, err error) {
-						waits = append(waits, wait)
-						if attempt != len(waits) || err == nil {
-							t.Errorf("OnRetry %d, %v", attempt, err)
-						}
-					},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
 				start, total := time.Now(), time.Duration(0)
-				if _, err = c.Reply(t.Context(), question); err == nil {
+				requests, waits, err := outage(t, tt.answer)
+				if err == nil {
 					t.Fatal("an answer")
 				}
 				if requests != tt.requests || len(waits) != tt.requests-1 {
