@@ -24,7 +24,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 func Environ(environ []string, extra ...string) []string {
 	var kept []string
 	for _, e := range environ {
-		if name, value, _ := strings.Cut(e, "="); inherited(name, value) {
+		if name, value, ok := strings.Cut(e, "="); ok && inherited(name, value) {
 			kept = append(kept, e)
 		}
 	}

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"time"
@@ -27,100 +26,112 @@ func EndLeftovers(mark string, ids []Identity) (ended []int, err error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(i Identity) bool { return i.Boot != boot || i.Start == 0 })
 	deadline := time.Now().Add(leftoverTime)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		left := leftovers(mark, ids)
+		c := takeCensus()
+		left := c.leftovers(mark, ids)
 		if len(left) == 0 {
 			return ended, nil
 		}
 		if time.Now().After(deadline) {
-			return ended, fmt.Errorf("end leftovers: still running: %v", pids(left))
+			ended = slices.DeleteFunc(ended, func(pid int) bool { return left[pid] })
+			return ended, fmt.Errorf("end leftovers: %d processes still run", len(left))
 		}
-		for _, s := range left {
-			if endVerified(s) && !slices.Contains(ended, s.pid) {
-				ended = append(ended, s.pid)
+		for pid := range left {
+			endVerified(c[pid], c.only(left, c[pid].group))
+			if !slices.Contains(ended, pid) {
+				ended = append(ended, pid)
 			}
 		}
 		time.Sleep(pause)
 	}
 }
 
-// endVerified kills s if its PID still is its own. The pidfd holds on to the
-// process itself, whoever gets the PID later.
-func endVerified(s stat) bool {
+// endVerified kills s if its PID still is its own, and its group with it, at
+// once, so that the group cannot outrun it by forking. The pidfd holds on to
+// the process itself, whoever gets the PID later.
+func endVerified(s stat, group bool) {
 	fd, err := unix.PidfdOpen(s.pid, 0)
 	if err == nil {
 		defer unix.Close(fd)
 	}
 	now, ok := readStat(s.pid)
-	if !ok || now.start != s.start || now.session != s.session || now.dead() {
-		return false
+	if !ok || now.start != s.start || now.group != s.group {
+		return
 	}
-	if now.group > 1 {
-		unix.Kill(-now.group, unix.SIGKILL)
+	if group {
+		unix.Kill(-s.group, unix.SIGKILL)
 	}
-	if fd >= 0 {
-		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil
+	if err == nil {
+		unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		return
 	}
-	return unix.Kill(s.pid, unix.SIGKILL) == nil // before Linux 5.3
+	unix.Kill(s.pid, unix.SIGKILL) // before Linux 5.3
 }
 
-// leftovers lists the living leftovers of this moment.
-func leftovers(mark string, ids []Identity) []stat {
-	all := map[int]stat{}
+// census is every living process by PID, at one moment.
+type census map[int]stat
+
+func takeCensus() census {
+	c := census{}
 	for _, pid := range numbers("/proc") {
 		if s, ok := readStat(pid); ok && !s.dead() {
-			all[pid] = s
+			c[pid] = s
 		}
 	}
-	spared := ancestors(all)
-	found := map[int]stat{}
-	for pid, s := range all {
-		if !spared[pid] && leftover(s, mark, ids, all) {
-			found[pid] = s
+	return c
+}
+
+func (c census) leftovers(mark string, ids []Identity) map[int]bool {
+	spared := c.spared()
+	found := map[int]bool{}
+	for pid, s := range c {
+		if !spared[pid] && c.leftover(s, mark, ids) {
+			found[pid] = true
 		}
 	}
 	for grown := true; grown; { // and what descends from them
 		grown = false
-		for pid, s := range all {
-			_, parent := found[s.parent]
-			if _, known := found[pid]; parent && !known && !spared[pid] {
-				found[pid], grown = s, true
+		for pid, s := range c {
+			if found[s.parent] && !found[pid] && !spared[pid] {
+				found[pid], grown = true, true
 			}
 		}
 	}
-	return slices.Collect(maps.Values(found))
+	return found
 }
 
-func pids(stats []stat) []int {
-	var ns []int
-	for _, s := range stats {
-		ns = append(ns, s.pid)
-	}
-	return ns
-}
-
-// ancestors are this process and those above it.
-func ancestors(all map[int]stat) map[int]bool {
+// spared are this process and those above it.
+func (c census) spared() map[int]bool {
 	found := map[int]bool{}
-	for pid := os.Getpid(); pid > 0 && !found[pid]; pid = all[pid].parent {
+	for pid := os.Getpid(); pid > 0 && !found[pid]; pid = c[pid].parent {
 		found[pid] = true
 	}
 	return found
 }
 
-func leftover(s stat, mark string, ids []Identity, all map[int]stat) bool {
+// only reports whether all processes of a group are among these.
+func (c census) only(these map[int]bool, group int) bool {
+	for pid, s := range c {
+		if s.group == group && !these[pid] {
+			return false
+		}
+	}
+	return group > 1
+}
+
+func (c census) leftover(s stat, mark string, ids []Identity) bool {
 	if mark != "" && numberIn(marks(s.pid), mark) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(ids, func(id Identity) bool { return belongs(s, id, all) })
+	return slices.ContainsFunc(ids, func(id Identity) bool { return c.belongs(s, id) })
 }
 
 // belongs tells whether s is the process id or in the session that it led. A
 // session's id stays taken as long as it has members; where its leader is not
 // the one we know, it is another session with the same number.
-func belongs(s stat, id Identity, all map[int]stat) bool {
+func (c census) belongs(s stat, id Identity) bool {
 	if s.pid == id.PID {
 		return s.start == id.Start
 	}
-	leader, ok := all[id.Session]
+	leader, ok := c[id.Session]
 	return s.session == id.Session && id.Session == id.PID && s.start >= id.Start && (!ok || leader.start == id.Start)
 }

@@ -38,10 +38,14 @@ type Runner struct {
 	// [Command] completes with a PATH.
 	Env []string
 
-	once     sync.Once
-	mark     string     // Mark, or the random one
-	boot     string     // which boot of the machine this is
-	sweeping sync.Mutex // one sweep at a time: what one reaps is no longer the other's to kill
+	once sync.Once
+	mark string // Mark, or the random one
+	boot string // which boot of the machine this is
+
+	// reaping is held while children are looked over and while one is reaped:
+	// a PID that is reaped is no longer ours to kill, and a list of children
+	// that shrinks while it is read may skip some.
+	reaping sync.Mutex
 
 	mu     sync.Mutex
 	last   int         // number of the process that was started last
@@ -73,7 +77,7 @@ type Command struct {
 	// on; the child that writes more is ended. 0 is no limit.
 	MaxOutput int64
 	// Grace is the time between SIGTERM and SIGKILL when we end the child;
-	// default 500 ms. With at most one second, the whole tree is gone two
+	// default 500 ms. With no more than that, the whole tree is gone two
 	// seconds after its deadline.
 	Grace time.Duration
 }

@@ -13,9 +13,11 @@ import (
 
 const (
 	defaultGrace = 500 * time.Millisecond
-	// sweepTime is how long after SIGKILL we go on ending a tree before we
-	// give up and report what is left.
-	sweepTime = time.Second
+	// killTime is how long after SIGKILL we go on ending a tree before we give
+	// up and report what is left. With the grace it makes less than two seconds.
+	killTime = 1400 * time.Millisecond
+	// sweepTime is the same where no deadline presses.
+	sweepTime = 5 * time.Second
 )
 
 // Process is a child that was started, and its descendants.
@@ -33,8 +35,9 @@ type Process struct {
 	exit   Exit // set before done is closed
 
 	mu     sync.Mutex
-	cause  Cause // why we end it; empty as long as we do not
-	exited bool  // the leader has ended: its PID is no longer ours to signal
+	cause  Cause     // why we end it; empty as long as we do not
+	ending time.Time // when we began to end it
+	exited bool      // the leader has ended: its PID is no longer ours to signal
 }
 
 // Start starts c. An error means that it could not be started and that nothing
@@ -117,7 +120,9 @@ func (p *Process) reap() Exit {
 	p.exited = true
 	syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	p.mu.Unlock()
+	p.runner.reaping.Lock()
 	p.cmd.Wait() // whatever it reports is in ProcessState
+	p.runner.reaping.Unlock()
 	e := Exit{Duration: time.Since(p.begun)}
 	e.read(p.cmd.ProcessState)
 	return e
@@ -127,9 +132,19 @@ func (p *Process) reap() Exit {
 // lets Wait return.
 func (p *Process) close(e Exit) {
 	p.runner.forget(p.number)
-	e.Left = p.runner.sweep(sweepTime)
+	e.Left = p.runner.sweep(p.patience())
 	p.streams.finish()
 	p.conclude(e)
+}
+
+// patience is how long the sweep may take.
+func (p *Process) patience() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cause == "" {
+		return sweepTime
+	}
+	return p.grace + killTime - time.Since(p.ending)
 }
 
 // conclude lets Wait return e, completed with what we did to the process.
@@ -175,7 +190,7 @@ func (p *Process) end(cause Cause) {
 	p.mu.Lock()
 	first := p.cause == "" && (!p.exited || cause == Flooded)
 	if first {
-		p.cause = cause
+		p.cause, p.ending = cause, time.Now()
 	}
 	p.mu.Unlock()
 	if !first {
@@ -185,7 +200,7 @@ func (p *Process) end(cause Cause) {
 	p.Signal(syscall.SIGCONT) // a stopped process takes no SIGTERM
 	time.AfterFunc(p.grace, func() {
 		p.Signal(syscall.SIGKILL)
-		time.AfterFunc(sweepTime, p.giveUp)
+		time.AfterFunc(killTime, p.giveUp)
 	})
 }
 

@@ -39,44 +39,48 @@ func awaitExit(pid int) {
 }
 
 // sweep ends the orphans that belong to no living process, until there are none
-// or the time is over, and returns those that are left.
+// or the time is over, and returns those that are left. As the end of one hands
+// us its children, only a look that finds nobody is the last one.
 func (r *Runner) sweep(limit time.Duration) []int {
 	deadline := time.Now().Add(limit)
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
-		left := r.endOrphans()
-		if len(left) == 0 || time.Now().After(deadline) {
+		found, left := r.endOrphans()
+		if found == 0 || time.Now().After(deadline) {
 			return left
 		}
-		time.Sleep(pause) // the kernel needs a moment to end them
+		if len(left) > 0 {
+			time.Sleep(pause) // the kernel needs a moment to end them
+		}
 	}
 }
 
-// endOrphans kills and reaps the orphans of this moment and returns those that
-// have not died yet. The lock keeps others of this process from forking: a
-// child that has not reached its exec still looks like Rouse itself.
-func (r *Runner) endOrphans() (left []int) {
-	r.sweeping.Lock()
-	defer r.sweeping.Unlock()
+// endOrphans kills and reaps the orphans of this moment. It returns how many
+// there were and those that have not died yet. The lock on forks is there
+// because a child that has not reached its exec still looks like Rouse itself.
+func (r *Runner) endOrphans() (found int, left []int) {
+	r.reaping.Lock()
+	defer r.reaping.Unlock()
 	if unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD {
-		return nil // no child at all
+		return 0, nil // no child at all
 	}
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	own, err := unix.Getsid(0)
 	if err != nil {
-		return nil
+		return 0, nil
 	}
-	for _, pid := range children() {
+	for _, pid := range children(os.Getpid()) {
 		s, ok := readStat(pid)
 		if !ok || s.session == own || !r.orphan(s) {
 			continue
 		}
+		found++
 		kill(s)
 		if reaped, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); reaped == 0 && err == nil {
 			left = append(left, pid)
 		}
 	}
-	return left
+	return found, left
 }
 
 // orphan tells whether a child in a session other than ours was left behind by
@@ -118,8 +122,9 @@ func waited(s stat, m string) bool {
 	return false
 }
 
-// kill ends a process and its group, at once, so that a group cannot outrun it
-// by forking. The group of a dead process may be that of a living one.
+// kill ends a process with its group, at once, so that the group cannot outrun
+// it by forking, and then its descendants elsewhere. The group of a dead
+// process may be that of a living one.
 func kill(s stat) {
 	if s.dead() {
 		return
@@ -128,14 +133,20 @@ func kill(s stat) {
 		unix.Kill(-s.group, unix.SIGKILL)
 	}
 	unix.Kill(s.pid, unix.SIGKILL)
+	for _, pid := range children(s.pid) { // those that it had and that are not ours yet
+		if child, ok := readStat(pid); ok && child.parent == s.pid {
+			kill(child)
+		}
+	}
 }
 
-// children are the PIDs of all children of this process, dead ones included.
-func children() []int {
+// children are the PIDs of all children of a process, dead ones included.
+func children(parent int) []int {
 	var pids []int
 	listed := false
-	for _, task := range numbers("/proc/self/task") {
-		b, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(task) + "/children")
+	tasks := "/proc/" + strconv.Itoa(parent) + "/task"
+	for _, task := range numbers(tasks) {
+		b, err := os.ReadFile(tasks + "/" + strconv.Itoa(task) + "/children")
 		listed = listed || err == nil
 		for f := range strings.FieldsSeq(string(b)) {
 			if pid, err := strconv.Atoi(f); err == nil {
@@ -143,8 +154,8 @@ func children() []int {
 			}
 		}
 	}
-	if !listed { // a kernel without CONFIG_PROC_CHILDREN
-		return childrenOf(os.Getpid())
+	if !listed { // a kernel without CONFIG_PROC_CHILDREN, or parent is gone
+		return childrenOf(parent)
 	}
 	return pids
 }
