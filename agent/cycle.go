@@ -90,11 +90,16 @@ func (a *Agent) ask(ctx context.Context, c *cycle) (model.Reply, error) {
 	if err := c.journal.Append(&journal.Request{Iteration: c.iterations, Tokens: conversation.Tokens(req)}); err != nil {
 		return model.Reply{}, err
 	}
+	req.OnRetry = func(attempt int, wait time.Duration, err error) {
+		// The journal's end is checked when the reply is written.
+		_ = c.journal.Append(&journal.Retry{Attempt: attempt, Wait: wait.Milliseconds(), Error: err.Error()})
+	}
 	sent := a.now()
 	reply, err := a.Model.Reply(ctx, req)
 	if err != nil {
 		return reply, err
 	}
+	reply.Text = a.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.tokens += reply.Usage.Input + reply.Usage.Output
 	return reply, c.journal.Append(&journal.Reply{
 		Text: reply.Text, Usage: journal.Usage(reply.Usage), Finish: reply.Finish,

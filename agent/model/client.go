@@ -41,8 +41,6 @@ type Options struct {
 	MaxReply int64
 	// Redact, if set, removes secrets from all text that comes from the server.
 	Redact func(string) string
-	// OnRetry, if set, is told before each wait. Attempts count from 1.
-	OnRetry func(attempt int, wait time.Duration, err error)
 	// Transport, if set, carries the requests in place of TCP and TLS.
 	Transport http.RoundTripper
 }
@@ -154,8 +152,8 @@ func (c *Client) Reply(ctx context.Context, req Request) (Reply, error) {
 		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 			return Reply{}, c.giveUp(fail, attempt)
 		}
-		if c.opt.OnRetry != nil {
-			c.opt.OnRetry(attempt, wait, fail)
+		if req.OnRetry != nil {
+			req.OnRetry(attempt, wait, fail)
 		}
 		if !pause(ctx, wait) {
 			return Reply{}, c.giveUp(ended(ctx), attempt)

@@ -82,11 +82,11 @@ func TestBadBodies(t *testing.T) {
 			s := modeltest.New(modeltest.Reply{Body: tt.body, Headers: map[string]string{"Content-Type": "text/html"}})
 			ctx, cancel := context.WithCancel(t.Context())
 			var retried error
-			c := newClient(t, s, model.Options{Retries: 1, OnRetry: func(_ int, _ time.Duration, err error) {
+			c := newClient(t, s, model.Options{Retries: 1})
+			got, err := c.Reply(ctx, asking(func(_ int, _ time.Duration, err error) {
 				retried = err
 				cancel()
-			}})
-			got, err := c.Reply(ctx, question)
+			}))
 			if err == nil {
 				t.Fatalf("an answer: %v", got)
 			}

@@ -6,7 +6,10 @@
 // calls, without any network. This is the only package that knows go-openai.
 package model
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Roles of a [Message].
 const (
@@ -24,6 +27,9 @@ type Message struct {
 // Request is what a model is asked.
 type Request struct {
 	Messages []Message
+	// OnRetry, if set, is told before each wait for another attempt. Attempts
+	// count from 1.
+	OnRetry func(attempt int, wait time.Duration, err error)
 }
 
 // Reply is what a model answered.

@@ -170,6 +170,11 @@ func body(text string, end error) transport {
 	return func(r *http.Request) (*http.Response, error) { return response(r, text, end), nil }
 }
 
+// asking is the question of someone who wants to know of retries.
+func asking(onRetry func(int, time.Duration, error)) model.Request {
+	return model.Request{Messages: question.Messages, OnRetry: onRetry}
+}
+
 // outage asks a server that only ever answers so, with 4 retries.
 func outage(t *testing.T, answer transport) (requests int, waits []time.Duration, err error) {
 	c, err := model.NewClient(model.Options{
@@ -178,17 +183,16 @@ func outage(t *testing.T, answer transport) (requests int, waits []time.Duration
 			requests++
 			return answer(r)
 		}),
-		OnRetry: func(attempt int, wait time.Duration, err error) {
-			waits = append(waits, wait)
-			if attempt != len(waits) || err == nil {
-				t.Errorf("OnRetry %d, %v", attempt, err)
-			}
-		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Reply(t.Context(), question)
+	_, err = c.Reply(t.Context(), asking(func(attempt int, wait time.Duration, err error) {
+		waits = append(waits, wait)
+		if attempt != len(waits) || err == nil {
+			t.Errorf("OnRetry %d, %v", attempt, err)
+		}
+	}))
 	return requests, waits, err
 }
 
@@ -311,8 +315,8 @@ func TestRetriesOverTCP(t *testing.T) {
 			t.Parallel()
 			var told error
 			s := modeltest.New(tt.reply, modeltest.Reply{Text: "ok"})
-			c := newClient(t, s, model.Options{Retries: 1, OnRetry: func(_ int, _ time.Duration, err error) { told = err }})
-			got, err := c.Reply(t.Context(), question)
+			c := newClient(t, s, model.Options{Retries: 1})
+			got, err := c.Reply(t.Context(), asking(func(_ int, _ time.Duration, err error) { told = err }))
 			if err != nil || got.Text != "ok" {
 				t.Errorf("%v %v", got, err)
 			}
@@ -384,15 +388,14 @@ func TestConnect(t *testing.T) {
 	for _, tt := range tests {
 		ctx, cancel := context.WithCancel(t.Context())
 		var told error
-		c, err := model.NewClient(model.Options{BaseURL: tt.url, Retries: 1, ConnectTimeout: tt.timeout,
-			OnRetry: func(_ int, _ time.Duration, err error) {
-				told = err
-				cancel()
-			}})
+		c, err := model.NewClient(model.Options{BaseURL: tt.url, Retries: 1, ConnectTimeout: tt.timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Reply(ctx, question)
+		_, err = c.Reply(ctx, asking(func(_ int, _ time.Duration, err error) {
+			told = err
+			cancel()
+		}))
 		if (told != nil) != tt.retried {
 			t.Errorf("%s: retried after %v", tt.name, told)
 		}

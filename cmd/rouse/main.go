@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"time"
 
@@ -58,6 +59,7 @@ func usage(err error) error {
 }
 
 func main() {
+	log.SetOutput(io.Discard) // net/http speaks there, and cron would mail it
 	a := &app{environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now}
 	os.Exit(a.main(os.Args[1:]))
 }

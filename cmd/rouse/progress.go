@@ -81,6 +81,8 @@ func (p *progress) event(e journal.Event) {
 		}
 	case *journal.Request:
 		p.doing(fmt.Sprintf("asking the model (iteration %d) …", d.Iteration))
+	case *journal.Retry:
+		p.line(p.err.paint(yellow, fmt.Sprintf("again in %s: %s", time.Duration(d.Wait)*time.Millisecond, journal.Line(d.Error, 200))))
 	case *journal.Intent:
 		p.call = journal.Line(fmt.Sprintf("%d  %s %s", d.Step, d.Tool, d.Args), max(20, p.err.width-24))
 		p.doing(p.call + " …")
