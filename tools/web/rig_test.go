@@ -1,0 +1,134 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"rouse/tools"
+)
+
+// rig is a client with an own name server, canaries that count who connects,
+// and a server that redirects anywhere.
+type rig struct {
+	t       *testing.T
+	names   *nameServer
+	port    string // of the canaries; open like 80
+	accepts atomic.Int64
+	server  *httptest.Server
+
+	mu      sync.Mutex
+	dialled []string // that the guard let pass, but for the server
+}
+
+var errStays = errors.New("the test does not leave this machine")
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, names: newNameServer(t)}
+	r.canaries()
+	r.server = httptest.NewServer(http.HandlerFunc(redirect))
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+// canaries listen on one port of several loopback addresses.
+func (r *rig) canaries() {
+	r.port = "0"
+	for _, host := range []string{"127.0.0.1", "127.0.0.2", "127.255.255.254", "::1"} {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, r.port))
+		if err != nil && r.port == "0" {
+			r.t.Fatal(err)
+		} else if err != nil {
+			continue // not every system has it
+		}
+		_, r.port, _ = net.SplitHostPort(l.Addr().String())
+		r.t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				r.accepts.Add(1)
+				http.ReadRequest(bufio.NewReader(c))
+				fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nSECRET")
+				c.Close()
+			}
+		}()
+	}
+}
+
+// redirect answers /STATUS?LOCATION with that, byte for byte.
+func redirect(w http.ResponseWriter, req *http.Request) {
+	location, _ := url.QueryUnescape(req.URL.RawQuery)
+	c, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "HTTP/1.1 %s Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", req.URL.Path[1:], location)
+}
+
+// at is the host and port of a test server.
+func at(s *httptest.Server) string { return s.Listener.Addr().String() }
+
+// client may reach what allow says, and of the rest only loopback, if the guard
+// lets it. What it dials is written down.
+func (r *rig) client(allow ...string) *client {
+	c := newClient(Options{Allow: append(allow, at(r.server)), Resolver: r.names.resolver()})
+	c.guard.ports = append(c.guard.ports, r.port)
+	c.dialling = func(a netip.AddrPort) error {
+		if a.String() == at(r.server) {
+			return nil
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.dialled = append(r.dialled, a.String())
+		if !a.Addr().IsLoopback() {
+			return errStays
+		}
+		return nil
+	}
+	return c
+}
+
+// reached gives what was dialled since it was last asked.
+func (r *rig) reached() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.dialled
+	r.dialled = nil
+	return out
+}
+
+// fetch makes a call of http_get, checks what holds for each, and gives the body.
+func fetch(t *testing.T, c *client, rawURL string, header map[string]string) (tools.Result, string) {
+	t.Helper()
+	args, err := json.Marshal(map[string]any{"url": rawURL, "headers": header})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	var a getArgs
+	if err := json.Unmarshal(args, &a); err != nil {
+		t.Fatal(err)
+	}
+	r := c.get(context.Background(), tools.Call{Args: args, Output: &out}, a)
+	if r.OK != (r.Error == "") || strings.ContainsAny(r.Error, "\n\r") || len(r.Error) > 600 {
+		t.Errorf("%q: ok %v, error %q", cut(rawURL, 100), r.OK, r.Error)
+	}
+	return r, out.String()
+}
