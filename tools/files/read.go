@@ -31,7 +31,7 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 		return fail("read", a.Path, err)
 	}
 	defer root.Close()
-	file, size, err := openRegular(root, name)
+	file, info, err := openRegular(root, name)
 	if err != nil {
 		return fail("read", a.Path, err)
 	}
@@ -40,7 +40,7 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 	defer stop()
 
 	out := &lines{w: call.Output, from: int64(max(a.Start, 1)), count: int64(a.Lines)}
-	got, err := tools.CopyText(out, io.LimitReader(file, size), f.Limit)
+	got, err := tools.CopyText(out, io.LimitReader(file, bound(info, f.Limit)), f.Limit)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -67,22 +67,20 @@ func readResult(a readArgs, got tools.Copied) tools.Result {
 	return tools.Result{OK: true, Metadata: meta}
 }
 
-// openRegular opens a regular file and says up to where to read it: its size,
-// so that a file that grows meanwhile comes to an end; without bound if it says
-// 0, as files in /proc do.
-func openRegular(root *os.Root, name string) (*os.File, int64, error) {
+// openRegular opens a regular file, or says what it is instead.
+func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
 	const hint = "list_files shows what is there"
 	info, err := root.Stat(name) // first, because opening a device can act on it
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, notRegular(info.Mode(), hint)
+		return nil, nil, notRegular(info.Mode(), hint)
 	}
 	// Whatever the name is by now, opening does not wait.
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	info, err = file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -90,12 +88,19 @@ func openRegular(root *os.Root, name string) (*os.File, int64, error) {
 	}
 	if err != nil {
 		file.Close()
-		return nil, 0, err
+		return nil, nil, err
 	}
+	return file, info, nil
+}
+
+// bound is up to where a file is read: its size, so that one that grows
+// meanwhile comes to an end; a file that says 0, as those in /proc do, may hold
+// more.
+func bound(info os.FileInfo, limit int64) int64 {
 	if info.Size() == 0 {
-		return file, 1<<63 - 1, nil
+		return limit + 1
 	}
-	return file, info.Size(), nil
+	return info.Size()
 }
 
 // lines passes count lines on, from the line from, counted from 1; all that

@@ -94,14 +94,16 @@ func makeParents(root *os.Root, target disk.FS, dir string) error {
 	return nil
 }
 
-func readSmall(root *os.Root, name string) ([]byte, error) {
-	file, _, err := openRegular(root, name)
+func readSmall(root *os.Root, name string) (data []byte, err error) {
+	file, info, err := openRegular(root, name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxAppend+1))
-	if err == nil && len(data) > maxAppend {
+	if info.Size() <= maxAppend {
+		data, err = io.ReadAll(io.LimitReader(file, maxAppend+1))
+	}
+	if info.Size() > maxAppend || len(data) > maxAppend {
 		err = fmt.Errorf("is larger than %d bytes, too large to append to; write another file", maxAppend)
 	}
 	return data, err
