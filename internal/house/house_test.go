@@ -1,0 +1,275 @@
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Ceilings, in lines.
+const (
+	maxFile     = 450
+	maxFunction = 80
+)
+
+// rules says which of our packages each part of the tree may import. The longest
+// prefix that fits a package holds. What stands below one may import its parent.
+var rules = map[string][]string{
+	"":                   {},
+	"cmd/rouse":          {"", "agent", "scratchpad", "tools", "internal"},
+	"bench":              {"agent/model/modeltest", "agent/model", "agent/journal", "internal", "agent", "scratchpad"},
+	"agent":              {"agent", "dispatcher", "scratchpad", "tools", "internal"},
+	"agent/model":        {},
+	"agent/config":       {},
+	"agent/journal":      {"scratchpad", "internal/disk", "internal/proc"},
+	"agent/conversation": {"agent/model", "dispatcher", "tools", "internal/redact"},
+	"dispatcher":         {"agent/journal", "scratchpad", "tools", "internal"},
+	"scratchpad":         {"internal/disk"},
+	"tools":              {"internal/disk", "internal/proc"},
+	"internal":           {},
+	"internal/disk":      {},
+}
+
+// only says which packages alone may import a library.
+var only = map[string]string{
+	"github.com/sashabaranov/go-openai": "agent/model",
+	"github.com/robfig/cron/v3":         "agent/schedule",
+	"github.com/spf13/cobra":            "cmd/rouse",
+	"github.com/gofrs/flock":            "agent",
+	"github.com/kaptinlin/jsonrepair":   "dispatcher",
+	"github.com/aymanbagabas/go-udiff":  "cmd/rouse",
+	"os/exec":                           "internal/proc",
+}
+
+// file is one Go file of the project.
+type file struct {
+	path  string // from the root, with slashes
+	dir   string
+	lines int
+	test  bool
+	ast   *ast.File
+	set   *token.FileSet
+}
+
+func (f file) at(p token.Pos) string {
+	return f.path + ":" + strconv.Itoa(f.set.Position(p).Line)
+}
+
+func files(t *testing.T) []file {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var list []file
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && rel != "." || rel == "workspace" || rel == "logs") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		f := file{path: filepath.ToSlash(rel), dir: filepath.ToSlash(filepath.Dir(rel)), set: token.NewFileSet()}
+		f.dir = strings.TrimPrefix(f.dir, ".")
+		f.test = strings.HasSuffix(path, "_test.go")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		f.lines = strings.Count(string(data), "\n")
+		f.ast, err = parser.ParseFile(f.set, path, data, parser.ParseComments)
+		list = append(list, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 50 {
+		t.Fatalf("only %d files found", len(list))
+	}
+	return list
+}
+
+// supports are packages made for tests, which may import testing.
+func supports(dir string) bool {
+	return strings.HasSuffix(dir, "test") || strings.HasPrefix(dir, "bench")
+}
+
+func TestImports(t *testing.T) {
+	for _, f := range files(t) {
+		for _, spec := range f.ast.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if user, ok := only[path]; ok && !f.test && f.dir != user && !supports(f.dir) {
+				t.Errorf("%s: only %s imports %s", f.at(spec.Pos()), user, path)
+			}
+			if path == "testing" && !f.test && !supports(f.dir) {
+				t.Errorf("%s: code that ships imports testing", f.at(spec.Pos()))
+			}
+			ours, ok := strings.CutPrefix(path+"/", "rouse/")
+			if ok && !f.test && !supports(f.dir) && !allowed(f.dir, strings.TrimSuffix(ours, "/")) {
+				t.Errorf("%s: %s must not import %s", f.at(spec.Pos()), f.dir, path)
+			}
+		}
+	}
+}
+
+// allowed says whether one package may import another: its own parts and what it
+// is a part of, and what the rules say.
+func allowed(from, to string) bool {
+	if from != "" && to != "" && (below(from, to) || below(to, from)) {
+		return true
+	}
+	best := ""
+	for prefix := range rules {
+		if below(from, prefix) && len(prefix) > len(best) {
+			best = prefix
+		}
+	}
+	inside := best != "" && below(to, best)
+	return inside || slices.ContainsFunc(rules[best], func(p string) bool { return to == p || p != "" && below(to, p) })
+}
+
+// below says whether a package is at or below another.
+func below(dir, top string) bool { return top == "" || dir == top || strings.HasPrefix(dir, top+"/") }
+
+func TestComments(t *testing.T) {
+	commented := map[string]bool{}
+	dirs := map[string]string{}
+	for _, f := range files(t) {
+		if f.test {
+			continue
+		}
+		dirs[f.dir] = f.path
+		commented[f.dir] = commented[f.dir] || f.ast.Doc != nil
+		for _, d := range f.ast.Decls {
+			checkDoc(t, f, d)
+		}
+	}
+	for dir, path := range dirs {
+		if !commented[dir] {
+			t.Errorf("%s: the package has no comment", path)
+		}
+	}
+}
+
+func checkDoc(t *testing.T, f file, d ast.Decl) {
+	t.Helper()
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && d.Doc == nil && !isStandard(d) {
+			t.Errorf("%s: %s has no comment", f.at(d.Pos()), d.Name.Name)
+		}
+		if d.Recv == nil && d.Name.Name == "init" {
+			t.Errorf("%s: no init", f.at(d.Pos()))
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && d.Doc == nil && s.Doc == nil {
+					t.Errorf("%s: %s has no comment", f.at(s.Pos()), s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					if n.IsExported() && d.Doc == nil && s.Doc == nil && s.Comment == nil {
+						t.Errorf("%s: %s has no comment", f.at(s.Pos()), n.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// isStandard says whether a method is one whose meaning its name says, or
+// belongs to a type that is not exported.
+func isStandard(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return false
+	}
+	typ := d.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if id, ok := typ.(*ast.Ident); ok && !id.IsExported() {
+		return true
+	}
+	return slices.Contains([]string{"Error", "Unwrap", "String"}, d.Name.Name)
+}
+
+func TestSizes(t *testing.T) {
+	var fileLines, funcLines []int
+	interfaces, methods := 0, 0
+	for _, f := range files(t) {
+		if f.lines > maxFile {
+			t.Errorf("%s has %d lines, %d are allowed", f.path, f.lines, maxFile)
+		}
+		if f.test {
+			continue
+		}
+		fileLines = append(fileLines, f.lines)
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				lines := f.set.Position(n.End()).Line - f.set.Position(n.Pos()).Line + 1
+				funcLines = append(funcLines, lines)
+				if lines > maxFunction {
+					t.Errorf("%s: %s has %d lines, %d are allowed", f.at(n.Pos()), n.Name.Name, lines, maxFunction)
+				}
+			case *ast.InterfaceType:
+				interfaces, methods = interfaces+1, methods+n.Methods.NumFields()
+			}
+			return true
+		})
+	}
+	slices.Sort(fileLines)
+	slices.Sort(funcLines)
+	t.Logf("%d files: median %d lines, 95th percentile %d, longest %d", len(fileLines), at(fileLines, 50), at(fileLines, 95), at(fileLines, 100))
+	t.Logf("%d functions: median %d lines, 95th percentile %d, longest %d", len(funcLines), at(funcLines, 50), at(funcLines, 95), at(funcLines, 100))
+	t.Logf("%d interfaces with %d methods", interfaces, methods)
+}
+
+func at(sorted []int, percent int) int { return sorted[(len(sorted)-1)*percent/100] }
+
+// TestNoKeys keeps what looks like a key out of the repository, examples included.
+func TestNoKeys(t *testing.T) {
+	key := regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}|\bgh[pousr]_[A-Za-z0-9]{36}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}|-----BEGIN [A-Z ]*PRIVATE KEY-----`)
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "workspace" || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if m := key.Find(data); m != nil {
+			t.Errorf("%s holds what looks like a key: %.8s…", path, m)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
