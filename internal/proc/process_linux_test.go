@@ -64,6 +64,19 @@ func TestSignalInterrupts(t *testing.T) {
 	}
 }
 
+// TestGiveUp: a leader that SIGKILL does not end is reported, and Wait returns.
+func TestGiveUp(t *testing.T) {
+	noGoroutineLeft(t)
+	var out bytes.Buffer
+	p := begin(t, t.Context(), newRunner(), `sleep 1000`, Command{Dir: t.TempDir(), Stdout: &out})
+	p.giveUp() // as the ladder does at its end
+	want := fmt.Sprintf("could not end process %d", p.Identity().PID)
+	if e := p.Wait(); len(e.Left) != 1 || e.OK() || !strings.Contains(e.String(), want) {
+		t.Errorf("got %+v: %s", e, e)
+	}
+	p.Signal(syscall.SIGKILL)
+}
+
 // TestLivingIsLeftAlone: while a long-lived process runs, the end of others
 // takes nothing of it, neither of its own Runner nor of another one, and
 // nothing that others started in this program. Its own end takes it all.

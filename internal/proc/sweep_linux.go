@@ -18,10 +18,15 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// prepareSystem makes Rouse the heir of all orphans below it, and closes to
-// children the descriptors that Rouse itself inherited; those it opens are
-// closed to them anyway.
+// prepareSystem makes Rouse the heir of all orphans below it, keeps it and its
+// children from leaving core files, and closes to children the descriptors that
+// Rouse itself inherited; those it opens are closed to them anyway.
 func prepareSystem() {
+	var core unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_CORE, &core) == nil {
+		core.Cur = 0
+		unix.Setrlimit(unix.RLIMIT_CORE, &core)
+	}
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil { // before Linux 5.11
 		for _, fd := range numbers("/proc/self/fd") {
