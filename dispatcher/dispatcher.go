@@ -184,7 +184,7 @@ func (d *Dispatcher) result(o *Observation, took time.Duration) error {
 		return fmt.Errorf("result of %s: %w", o.Tool, err)
 	}
 	return d.Journal.Append(&journal.Result{
-		Step: o.Step, OK: o.OK, SizeBytes: o.size, Content: content,
+		Step: o.Step, Tool: o.Tool, OK: o.OK, SizeBytes: o.size, Content: content,
 		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(),
 	})
 }

@@ -104,7 +104,7 @@ func (d *Dispatcher) done(o *Observation) error {
 	if err := json.Unmarshal(o.Args, &args); err != nil || args.Summary == nil || strings.TrimSpace(*args.Summary) == "" {
 		return refusef(`done needs a "summary", a text that says what was achieved`)
 	}
-	o.Done, o.Content = true, "the cycle ends"
+	o.Done, o.Content = true, *args.Summary
 	return d.Change(completion(d.State, *args.Summary)...)
 }
 

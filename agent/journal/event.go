@@ -96,6 +96,7 @@ type Started struct {
 // Result is the outcome of a call.
 type Result struct {
 	Step         int             `json:"step"`
+	Tool         string          `json:"tool"`
 	OK           bool            `json:"ok"`
 	ScratchpadID string          `json:"scratchpad_id,omitempty"`
 	SizeBytes    int64           `json:"size_bytes"`

@@ -57,11 +57,11 @@ func TestLinesAreFlat(t *testing.T) {
 	appendAll(t, w,
 		&Wake{Settled: "20260401_140000", Base: "ab"},
 		&Intent{Step: 1, Tool: "shell", Args: json.RawMessage(`{"command":"a < b & c"}`), PID: 7},
-		&Result{Step: 1, OK: true, SizeBytes: 3, Content: json.RawMessage(`"abc"`), Ms: 12},
+		&Result{Step: 1, Tool: "shell", OK: true, SizeBytes: 3, Content: json.RawMessage(`"abc"`), Ms: 12},
 		&Sleep{Outcome: Done, Iterations: 2, Tokens: 30, Ms: 400})
 	want := `{"v":1,"seq":1,"time":"2026-04-01T15:01:54.203+02:00","cycle":"20260401_150154","event":"wake","settled":"20260401_140000","base":"ab","owner":{"pid":0,"start":0,"session":0},"mark":""}
 {"v":1,"seq":2,"time":"2026-04-01T15:01:54.203+02:00","cycle":"20260401_150154","event":"intent","step":1,"tool":"shell","args":{"command":"a < b & c"},"pid":7}
-{"v":1,"seq":3,"time":"2026-04-01T15:01:54.203+02:00","cycle":"20260401_150154","event":"result","step":1,"ok":true,"size_bytes":3,"content":"abc","ms":12}
+{"v":1,"seq":3,"time":"2026-04-01T15:01:54.203+02:00","cycle":"20260401_150154","event":"result","step":1,"tool":"shell","ok":true,"size_bytes":3,"content":"abc","ms":12}
 {"v":1,"seq":4,"time":"2026-04-01T15:01:54.203+02:00","cycle":"20260401_150154","event":"sleep","outcome":"done","exit":0,"iterations":2,"tokens":30,"ms":400}
 `
 	got, err := os.ReadFile(path)

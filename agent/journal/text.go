@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -51,11 +51,20 @@ func (r *Result) text() string {
 	if !r.OK {
 		state = "failed: " + Line(r.Error, textRunes)
 	}
-	content := bytes.Trim(r.Content, `"`)
-	if bytes.Equal(content, []byte("null")) {
-		content = nil
+	text := fmt.Sprintf("result step %d, %s: %s, %d bytes, %s", r.Step, Line(r.Tool, 64), state, r.SizeBytes, ms(r.Ms))
+	if content := r.Shown(); content != "" {
+		text += ": " + Line(content, textRunes)
 	}
-	return strings.TrimRight(fmt.Sprintf("result step %d: %s, %d bytes, %s: %s", r.Step, state, r.SizeBytes, ms(r.Ms), Line(string(content), textRunes)), ": ")
+	return text
+}
+
+// Shown is the content as text: a text itself, else its JSON.
+func (r *Result) Shown() string {
+	var text string
+	if json.Unmarshal(r.Content, &text) == nil {
+		return text
+	}
+	return string(r.Content)
 }
 
 func (s *Sleep) text(cycle string) string {

@@ -97,9 +97,12 @@ func (p *progress) result(r *journal.Result) {
 		mark = p.err.paint(red, "failed: "+journal.Line(r.Error, 200))
 	}
 	if p.call == "" {
-		p.call = fmt.Sprintf("%d", r.Step)
+		p.call = fmt.Sprintf("%d  %s", r.Step, r.Tool)
 	}
 	p.line(fmt.Sprintf("%s  %s  %s", p.call, p.err.paint(dim, took.String()), mark))
+	if said := strings.TrimSpace(r.Shown()); said != "" && r.OK {
+		p.line(p.err.paint(dim, "   → "+journal.Line(said, max(20, p.err.width-6))))
+	}
 	p.call = ""
 }
 
