@@ -47,7 +47,7 @@ const saveRoom = 256
 // of the wrong type and a state too large to be loaded again. Appending costs
 // no encoding of what is there.
 func (s *State) Apply(changes ...Change) error {
-	next := s.clone()
+	next := s.Clone()
 	for _, c := range changes {
 		if err := next.apply(c); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (s *State) checkSize() error {
 		return err
 	}
 	if len(text) > limit {
-		return fmt.Errorf("the state would be %.2f MiB, the limit is %d MiB", float64(len(text))/(1<<20), MaxBytes>>20)
+		return fmt.Errorf("the state would be %d bytes, the limit is %d", len(text), limit)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func without(a, b []any) []any {
 // sides changed the same key to different values. last_updated is theirs. No
 // change takes a key away, so a key that ours lacks stays.
 func Merge(base, ours, theirs *State) (*State, []string) {
-	merged := theirs.clone()
+	merged := theirs.Clone()
 	var conflicts []string
 	for _, e := range ours.entries {
 		old, inBase := base.Value(e.key)

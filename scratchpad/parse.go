@@ -38,7 +38,7 @@ func Parse(name string, data []byte) (*State, error) {
 }
 
 func tooLarge(name string, size int64) error {
-	return fmt.Errorf("read %s: %.1f MiB, the limit is %d MiB", name, float64(size)/(1<<20), MaxBytes>>20)
+	return fmt.Errorf("read %s: %d bytes, the limit is %d", name, size, MaxBytes)
 }
 
 // checkText finds what is not text before the YAML library meets it: that

@@ -32,7 +32,7 @@ func (s *State) Snapshot(f disk.FS, path string) error {
 // bits, as far as the umask lets it; a new one is 0600. After an error the
 // state is what it was.
 func (s *State) Save(f disk.FS, path string, now time.Time) error {
-	next := s.clone()
+	next := s.Clone()
 	next.put("last_updated", now.Local().Format(stampLayout))
 	text, err := next.Bytes()
 	if err != nil {

@@ -33,6 +33,10 @@ func (s *State) Bytes() ([]byte, error) {
 		if text == nil {
 			continue
 		}
+		if len(text) > MaxBytes {
+			err = fmt.Errorf("%d bytes, the limit is %d", len(text), MaxBytes)
+			continue
+		}
 		if err = s.verify(text); err == nil {
 			s.text = text
 			return text, nil

@@ -73,17 +73,22 @@ func (s *State) find(key string) *entry {
 	return nil
 }
 
-// clone copies what Apply changes.
-func (s *State) clone() *State {
+// Clone is a state of its own with the same text and values.
+func (s *State) Clone() *State {
 	c := *s
 	c.entries = append([]entry(nil), s.entries...)
 	return &c
 }
 
-// put sets a key to a value that was checked.
+// put sets a key to a value that was checked. A value that the key has already
+// changes nothing.
 func (s *State) put(key string, value any) {
+	e := s.find(key)
+	if e != nil && same(e.value, value) {
+		return
+	}
 	s.edited, s.text = true, nil
-	if e := s.find(key); e != nil {
+	if e != nil {
 		e.value, e.edited = value, true
 		return
 	}
