@@ -72,8 +72,8 @@ func (h Home) Log(cycle string) string { return filepath.Join(h.Logs(), "cycle_"
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 
-// Workspace is where tools work: dir, relative to the home.
-func (h Home) Workspace(dir string) string {
+// Folder is a folder that the configuration names, relative to the home.
+func (h Home) Folder(dir string) string {
 	if filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}

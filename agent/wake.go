@@ -98,6 +98,9 @@ func (unrecorded) Sync() error                  { return nil }
 // record opens the cycle's record: the event wake, then the snapshot _before.
 func (a *Agent) record(c *cycle, settled string) error {
 	wake := &journal.Wake{Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark}
+	if c.base.Large() {
+		wake.Warning = "the memory is above 512 KiB, and each request to the model carries it"
+	}
 	if err := c.journal.Append(wake); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"net/http"
 	"unicode/utf8"
 )
 
@@ -92,7 +93,7 @@ func incomplete(p []byte) int {
 // text is what the model sees.
 func (o *output) text() string {
 	if o.binary || len(o.partial) > 0 {
-		return fmt.Sprintf("[BINARY: %d bytes, sha256=%x]", o.bytes, o.sum.Sum(nil))
+		return fmt.Sprintf("[BINARY: %d bytes, sha256=%x, %s]", o.bytes, o.sum.Sum(nil), http.DetectContentType(o.head))
 	}
 	if o.bytes <= shown {
 		return string(o.head)

@@ -174,6 +174,11 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
+	for _, host := range c.Tools.HTTP.Allow {
+		if strings.ContainsAny(host, "/@ ") || host == "" {
+			return fmt.Errorf("tools.http.allow %q: name a host, or host:port, and nothing else", host)
+		}
+	}
 	return checkURL(m.BaseURL)
 }
 

@@ -55,6 +55,8 @@ type Wake struct {
 	Owner proc.Identity `json:"owner"`
 	// Mark is in the environment of every process that the cycle starts.
 	Mark string `json:"mark"`
+	// Warning is something that the operator should look at.
+	Warning string `json:"warning,omitempty"`
 }
 
 // Request says that the model is about to be asked.

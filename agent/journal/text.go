@@ -40,10 +40,14 @@ func (e Event) Text() string {
 }
 
 func (w *Wake) text(cycle string) string {
+	text := "wake   cycle " + cycle
 	if w.Settled != "" {
-		return fmt.Sprintf("wake   cycle %s, after settling the interrupted cycle %s", cycle, w.Settled)
+		text += ", after settling the interrupted cycle " + w.Settled
 	}
-	return "wake   cycle " + cycle
+	if w.Warning != "" {
+		text += "; warning: " + Line(w.Warning, textRunes)
+	}
+	return text
 }
 
 func (r *Result) text() string {

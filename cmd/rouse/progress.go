@@ -79,6 +79,9 @@ func (p *progress) event(e journal.Event) {
 		if d.Settled != "" {
 			p.line(p.err.paint(yellow, "settled the interrupted cycle "+d.Settled))
 		}
+		if d.Warning != "" {
+			p.line(p.err.paint(yellow, d.Warning))
+		}
 	case *journal.Request:
 		p.doing(fmt.Sprintf("asking the model (iteration %d) …", d.Iteration))
 	case *journal.Retry:

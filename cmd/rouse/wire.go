@@ -84,10 +84,14 @@ func newMark() (string, error) {
 
 // tools registers every tool that the home has.
 func (a *app) tools(h agent.Home, c config.Config, r *proc.Runner) (*tools.Set, error) {
-	workspace := h.Workspace(c.Workspace)
+	workspace := h.Folder(c.Workspace)
 	timeout, most := time.Duration(c.Tools.Shell.Timeout), int64(c.Tools.MaxOutput)
 	list := []tools.Tool{tools.Echo(), shell.Tool(r, workspace, timeout, most)}
-	list = append(list, files.Folder{Workspace: workspace, Roots: c.Tools.Files.Roots, Limit: most}.Tools()...)
+	folder := files.Folder{Workspace: workspace, Limit: most}
+	for _, root := range c.Tools.Files.Roots {
+		folder.Roots = append(folder.Roots, h.Folder(root))
+	}
+	list = append(list, folder.Tools()...)
 	list = append(list, web.Get(web.Options{
 		Timeout: time.Duration(c.Tools.HTTP.Timeout), MaxBytes: most, Allow: c.Tools.HTTP.Allow,
 	}))
