@@ -144,7 +144,7 @@ func readable(err error) string {
 		text = strings.Join(te.Errors, "; ")
 	}
 	text = regexp.MustCompile(`field (\S+) not found in type \S+`).ReplaceAllString(text, `unknown key "$1"`)
-	text = regexp.MustCompile(`cannot unmarshal !!(\w+) (.*) into (\S+)`).ReplaceAllString(text, `a $1 $2 where another type is wanted`)
+	text = regexp.MustCompile(`cannot unmarshal !!(\w+)(.*) into \S+`).ReplaceAllString(text, `a $1$2 where another type is wanted`)
 	return strings.TrimPrefix(text, "yaml: ")
 }
 

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func load(t *testing.T, text string, env map[string]string) (Config, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "rouse.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Load(path, func(name string) string { return env[name] })
+}
+
+func TestDefaults(t *testing.T) {
+	for _, text := range []string{"", "# only a comment\n", "model:\ncycle:\ntools:\n"} {
+		c, err := load(t, text, nil)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if c.Model.Provider != "offline" || c.Model.MaxOutput != 8192 || c.Cycle.MaxIterations != 20 ||
+			time.Duration(c.Cycle.Timeout) != 15*time.Minute || c.Tools.MaxOutput != 64<<20 {
+			t.Errorf("%q: %+v", text, c)
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none"), os.Getenv); err != nil {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+func TestValues(t *testing.T) {
+	c, err := load(t, `
+model: {name: m, base_url: "http://localhost:1/v1", retries: 0, idle_timeout: 90s}
+cycle: {max_iterations: 3, timeout: 1h30m, locked: [goals]}
+tools: {max_output: 16KiB, shell: {timeout: 2s}, http: {allow: ["a.example:8080"]}}
+secrets: [MY_PIN]
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Model.Provider != "openai" || c.Model.Retries != 0 || time.Duration(c.Model.IdleTimeout) != 90*time.Second ||
+		time.Duration(c.Cycle.Timeout) != 90*time.Minute || c.Tools.MaxOutput != 16<<10 || c.Secrets[0] != "MY_PIN" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestEnvironmentBeatsFile(t *testing.T) {
+	const text = "model: {name: file, base_url: 'http://file.example/v1', api_key_env: KEY}\n"
+	c, err := load(t, text, map[string]string{"ROUSE_MODEL": "env", "OPENAI_BASE_URL": "http://env.example/v1"})
+	if err != nil || c.Model.Name != "env" || c.Model.BaseURL != "http://env.example/v1" {
+		t.Errorf("%+v %v", c.Model, err)
+	}
+	c, err = load(t, "model: {api_key_env: KEY}\n", map[string]string{"KEY": "value"})
+	if err != nil || c.Model.Provider != "openai" {
+		t.Errorf("a key alone: %+v %v", c.Model, err)
+	}
+}
+
+// Each error is one line that names the place and what to write.
+func TestErrors(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"cycle:\n  max_iteration: 3\n", `read rouse.yaml: line 2: unknown key "max_iteration"`},
+		{"schedule: []\n", `line 1: unknown key "schedule"`},
+		{"cycle: {max_iterations: many}\n", "line 1: a str `many` where another type is wanted"},
+		{"cycle: {timeout: 15}\n", `line 1: "15" is not a length of time; write 90s, 2m or 1h30m`},
+		{"cycle: {timeout: -1s}\n", "above 0"},
+		{"cycle: {max_iterations: 0}\n", "above 0"},
+		{"tools: {max_output: 5 apples}\n", `line 1: "5 apples" is not a size; write 500, 16KiB, 64MiB or 1GiB`},
+		{"tools: {max_output: 1GiB}\n", "use 1 to 64MiB"},
+		{"tools: {max_output: 99999999999999999999}\n", "is not a size"},
+		{"tools: {http: {allow: ['http://a.example']}}\n", "name a host"},
+		{"model: {provider: magic}\n", "use auto, openai or offline"},
+		{"model: {protocol: tools}\n", "not built yet"},
+		{"model: {base_url: localhost:11434}\n", "use an address such as"},
+		{"model: {base_url: 'ftp://a/v1'}\n", "use an address such as"},
+		{"model: [\n", "line"},
+		{"- a\n", "line 1"},
+		{"a: 1\n---\nb: 2\n", `unknown key "a"`},
+		{"secrets: []\n---\nsecrets: []\n", "more than one YAML document"},
+		{"workspace: ''\n", "name a folder"},
+	}
+	for _, tt := range tests {
+		_, err := load(t, tt.text, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "config.") {
+			t.Errorf("%q: %v, want one line with %q", tt.text, err, tt.want)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add("cycle: {timeout: 1s}\nsecrets: [a]\n")
+	f.Add("&a [*a]")
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := load(t, text, nil)
+		if err == nil && (c.Cycle.MaxIterations < 1 || c.Cycle.Timeout <= 0 || c.Tools.MaxOutput < 1) {
+			t.Errorf("%q: %+v", text, c)
+		}
+	})
+}
