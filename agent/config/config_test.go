@@ -96,7 +96,11 @@ func FuzzLoad(f *testing.F) {
 	f.Add("cycle: {timeout: 1s}\nsecrets: [a]\n")
 	f.Add("&a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := load(t, text, nil)
+		c := Default()
+		err := decode([]byte(text), &c)
+		if err == nil {
+			err = c.check()
+		}
 		if err == nil && (c.Cycle.MaxIterations < 1 || c.Cycle.Timeout <= 0 || c.Tools.MaxOutput < 1) {
 			t.Errorf("%q: %+v", text, c)
 		}
