@@ -19,31 +19,38 @@ import (
 // YAML allows 1024 characters.
 const simpleKeyMax = 1000
 
-// appendEntry writes one key of a mapping at indent. comment, if not empty, is
-// put behind the first line.
-func appendEntry(b []byte, indent int, key string, v any, comment string) []byte {
-	return appendPair(appendSpaces(b, indent), indent, key, v, comment)
+// pair is one key of a mapping; comment, if not empty, is put behind its first
+// line.
+type pair struct {
+	key     string
+	value   any
+	comment string
 }
 
-func appendPair(b []byte, indent int, key string, v any, comment string) []byte {
-	k := oneLine(key)
+// appendEntry writes the lines of a pair at indent.
+func appendEntry(b []byte, indent int, p pair) []byte {
+	return appendPair(appendSpaces(b, indent), indent, p)
+}
+
+func appendPair(b []byte, indent int, p pair) []byte {
+	k := oneLine(p.key)
 	if len(k) > simpleKeyMax {
 		b = append(b, "? "+k+"\n"...)
 		b = append(appendSpaces(b, indent), ':')
 	} else {
 		b = append(b, k+":"...)
 	}
-	switch v := v.(type) {
+	switch v := p.value.(type) {
 	case []any:
 		if len(v) > 0 {
-			return appendBlock(appendComment(b, comment), indent+2, v, false)
+			return appendBlock(appendComment(b, p.comment), indent+2, v, false)
 		}
 	case map[string]any:
 		if len(v) > 0 {
-			return appendBlock(appendComment(b, comment), indent+2, v, false)
+			return appendBlock(appendComment(b, p.comment), indent+2, v, false)
 		}
 	}
-	return appendScalar(b, indent, v, comment)
+	return appendScalar(b, indent, p.value, p.comment)
 }
 
 // appendItem writes one item of a list whose dashes stand at indent.
@@ -84,7 +91,7 @@ func appendBlock(b []byte, indent int, v any, inline bool) []byte {
 	case map[string]any:
 		for _, k := range sortedKeys(v) {
 			pad()
-			b = appendPair(b, indent, k, v[k], "")
+			b = appendPair(b, indent, pair{k, v[k], ""})
 		}
 	}
 	return b

@@ -24,10 +24,14 @@ type SyntaxError struct {
 	Text         string // the line itself
 }
 
-// Error gives the place, the reason and the line, which is shortened and has
-// its control characters escaped.
+// Error gives the place, the reason and the line, of which a long one is cut
+// around the place and control characters are escaped.
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("read %s: line %d, column %d: %s: %s", e.File, e.Line, e.Column, e.Msg, visible(e.Text, 120))
+	line := e.Text
+	if e.Column > 100 {
+		line = "…" + string([]rune(line)[min(e.Column-61, utf8.RuneCountInString(line)):])
+	}
+	return fmt.Sprintf("read %s: line %d, column %d: %s: %s", e.File, e.Line, e.Column, e.Msg, visible(line, 120))
 }
 
 // fail makes the error for the place at offset.

@@ -34,8 +34,7 @@ func (s *State) Bytes() ([]byte, error) {
 			continue
 		}
 		if len(text) > MaxBytes {
-			err = fmt.Errorf("%d bytes, the limit is %d", len(text), MaxBytes)
-			continue
+			return nil, fmt.Errorf("the state would be %d bytes, the limit is %d", len(text), MaxBytes)
 		}
 		if err = s.verify(text); err == nil {
 			s.text = text
@@ -74,7 +73,7 @@ func (s *State) splice(reuse bool) []byte {
 	for i, e := range s.entries {
 		switch {
 		case i >= placed:
-			b = append(l.endLine(b), l.breaks(appendEntry(nil, l.indent, e.key, e.value, ""))...)
+			b = append(l.endLine(b), l.breaks(appendEntry(nil, l.indent, pair{e.key, e.value, ""}))...)
 		case e.edited || !reuse && i == placed-1:
 			b = append(l.endLine(b), l.rewrite(e, l.keys[i], l.keys[i+1], reuse)...)
 		default:
@@ -112,7 +111,7 @@ func (l *layout) rewrite(e entry, start, end int, reuse bool) []byte {
 		b = l.rewriteList(e.node, list, start, trailer)
 	}
 	if b == nil {
-		b = l.breaks(appendEntry(nil, l.indent, e.key, e.value, lineComment(e)))
+		b = l.breaks(appendEntry(nil, l.indent, pair{e.key, e.value, lineComment(e)}))
 	}
 	rest := l.data[trailer:end]
 	if bytes.HasSuffix(b, []byte(l.nl+l.nl)) { // blank lines here would join the text
@@ -199,7 +198,7 @@ func (s *State) encodeValues() []byte {
 	}
 	b := append([]byte(nil), s.bom()...)
 	for _, e := range s.entries {
-		b = appendEntry(b, 0, e.key, e.value, "")
+		b = appendEntry(b, 0, pair{e.key, e.value, ""})
 	}
 	return b
 }
@@ -241,7 +240,7 @@ func (s *State) encodeNodes(quote bool) []byte {
 
 // nodes makes the nodes of an entry from its text.
 func nodes(e entry) (name, node *yaml.Node) {
-	doc, err := source{"", appendEntry(nil, 0, e.key, e.value, "")}.decode()
+	doc, err := source{"", appendEntry(nil, 0, pair{e.key, e.value, ""})}.decode()
 	if err != nil || doc == nil {
 		return nil, nil
 	}
