@@ -8,6 +8,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -120,19 +121,13 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	}
 	started := d.now()
 	d.run(ctx, tool, o)
-	if err := d.result(o, d.now().Sub(started)); err != nil {
-		return err
-	}
-	return d.Change(note(toolNote(*o)))
+	return d.result(o, d.now().Sub(started), note(toolNote(*o)))
 }
 
 // refuse answers a call that is not carried out.
 func (d *Dispatcher) refuse(o *Observation, reason string) error {
 	o.Error = reason
-	if err := d.result(o, 0); err != nil {
-		return err
-	}
-	return d.Change(note(toolNote(*o)))
+	return d.result(o, 0, note(toolNote(*o)))
 }
 
 // intend makes the intent of a call durable if the call may have an effect.
@@ -178,23 +173,37 @@ func (d *Dispatcher) record(o *Observation, err error) error {
 	return d.result(o, 0)
 }
 
-func (d *Dispatcher) result(o *Observation, took time.Duration) error {
+// result records the outcome of an action and what the memory keeps of it, in
+// one event: a crash leaves both, or an intent without a result. The memory has
+// its part also where the journal cannot be written.
+func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scratchpad.Change) error {
 	content, err := json.Marshal(o.Content)
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", o.Tool, err)
 	}
-	return d.Journal.Append(&journal.Result{
+	full := d.apply(changes)
+	if full != nil {
+		changes = nil
+	}
+	return cmp.Or(d.Journal.Append(&journal.Result{
 		Step: o.Step, Tool: o.Tool, OK: o.OK, SizeBytes: o.size, Content: content,
-		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(),
-	})
+		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(), Changes: changes,
+	}), full)
 }
 
 // Change changes the state and records it.
 func (d *Dispatcher) Change(changes ...scratchpad.Change) error {
+	if err := d.apply(changes); err != nil {
+		return err
+	}
+	return d.Journal.Append(&journal.State{Changes: changes})
+}
+
+func (d *Dispatcher) apply(changes []scratchpad.Change) error {
 	if err := d.State.Apply(changes...); err != nil {
 		return fmt.Errorf("change the state: %w", err)
 	}
-	return d.Journal.Append(&journal.State{Changes: changes})
+	return nil
 }
 
 // guard warns of an action that was done before with the same result, and ends

@@ -96,7 +96,7 @@ func TestToolCall(t *testing.T) {
 	if got := d.State.Notes(); got != want {
 		t.Errorf("notes %q, want %q", got, want)
 	}
-	if diff := cmp.Diff([]string{"intent", "result", "state"}, r.kinds()); diff != "" {
+	if diff := cmp.Diff([]string{"intent", "result"}, r.kinds()); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]int{1}, r.syncs); diff != "" {
@@ -104,6 +104,34 @@ func TestToolCall(t *testing.T) {
 	}
 	if len(d.State.Pending()) != 1 {
 		t.Error("a tool call changed the queue")
+	}
+}
+
+// The outcome of a call and its note are one event: where a crash cuts the
+// journal, a call that was carried out is told, or its outcome is unknown.
+func TestResultHoldsItsNote(t *testing.T) {
+	d, r := newDispatcher(t, "notes: before\n")
+	replayed := d.State.Clone()
+	do(t, d, "say", `{"text":"hi"}`)
+	res := r.events[len(r.events)-1].(*journal.Result)
+	if err := replayed.Apply(res.Changes...); err != nil {
+		t.Fatal(err)
+	}
+	if want := "before\n[TOOL] say({\"text\":\"hi\"}) → hi"; replayed.Notes() != want || d.State.Notes() != want {
+		t.Errorf("notes %q, replayed %q", d.State.Notes(), replayed.Notes())
+	}
+}
+
+// A call that was carried out is in the memory also where the journal fails.
+func TestResultThatCannotBeJournalled(t *testing.T) {
+	d, r := newDispatcher(t, "")
+	r.fail = errors.New("disk full")
+	o := Observation{Step: 1, Tool: "say", Args: json.RawMessage(`{}`), OK: true, Content: "hi"}
+	if err := d.result(&o, 0, note(toolNote(o))); !errors.Is(err, r.fail) {
+		t.Errorf("%v", err)
+	}
+	if d.State.Notes() != "\n[TOOL] say({}) → hi" {
+		t.Errorf("notes %q", d.State.Notes())
 	}
 }
 
@@ -247,12 +275,12 @@ func TestSecretsStopHere(t *testing.T) {
 		if _, ok := p.(*journal.Intent); ok {
 			continue // the model's own words are cleaned by the model's client
 		}
-		b, err := json.Marshal(p)
+		res := *p.(*journal.Result)
+		_, said, _ := strings.Cut(res.Changes[0].Value.(string), "→")
+		res.Changes[0].Value = said // before it are the model's own words again
+		b, err := json.Marshal(res)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if s, ok := p.(*journal.State); ok {
-			b = []byte(strings.SplitN(s.Changes[0].Value.(string), "→", 2)[1])
 		}
 		if strings.Contains(string(b), secret) {
 			t.Errorf("%T holds the secret: %s", p, b)

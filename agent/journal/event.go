@@ -106,6 +106,8 @@ type Result struct {
 	Metadata     map[string]any  `json:"metadata,omitempty"`
 	Error        string          `json:"error,omitempty"`
 	Ms           int64           `json:"ms"`
+	// Changes are what the memory keeps of the call.
+	Changes []scratchpad.Change `json:"changes,omitempty"`
 }
 
 // State is a change of the memory that has been made.

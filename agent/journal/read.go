@@ -110,6 +110,8 @@ func Changes(e Event) []scratchpad.Change {
 	switch d := e.Data.(type) {
 	case *State:
 		return d.Changes
+	case *Result:
+		return d.Changes
 	case *End:
 		return d.Changes
 	}
