@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,11 +56,11 @@ func (a *Agent) settleCycle(id string) error {
 	defer c.journal.Close()
 	if err := a.rebuild(c, t); err != nil {
 		end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: err.Error()}
-		return errors.Join(err, c.journal.Append(end), c.journal.Sync())
+		return cmp.Or(err, c.journal.Append(end), c.journal.Sync())
 	}
 	if c.base == nil { // it was interrupted before it did anything
 		end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: "interrupted before it began"}
-		return errors.Join(c.journal.Append(end), c.journal.Sync())
+		return cmp.Or(c.journal.Append(end), c.journal.Sync())
 	}
 	return a.finish(c, t.ending(id), t.took)
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -93,7 +94,7 @@ func (a *Agent) preserve(c *cycle, end journal.End) error {
 		}
 		journalled = c.journal.Append(&end)
 	}
-	return errors.Join(journalled, c.state.Snapshot(a.disk(), a.Home.After(c.id)))
+	return cmp.Or(journalled, c.state.Snapshot(a.disk(), a.Home.After(c.id)))
 }
 
 // Conflict says that the state was edited while a cycle ran, and that both sides
