@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -193,7 +194,7 @@ func lineComment(e entry) string {
 // encodeValues writes the whole document from the values, where no comment can
 // be lost by it.
 func (s *State) encodeValues() []byte {
-	if s.root() == nil || bytes.IndexByte(s.data, '#') >= 0 {
+	if s.root() == nil || hasComment(s.doc) {
 		return nil
 	}
 	b := append([]byte(nil), s.bom()...)
@@ -201,6 +202,10 @@ func (s *State) encodeValues() []byte {
 		b = appendEntry(b, 0, pair{e.key, e.value, ""})
 	}
 	return b
+}
+
+func hasComment(n *yaml.Node) bool {
+	return n.HeadComment != "" || n.LineComment != "" || n.FootComment != "" || slices.ContainsFunc(n.Content, hasComment)
 }
 
 // encodeNodes writes the whole document with yaml.v3, which keeps comments but
