@@ -143,8 +143,10 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// makeFolders makes the folders that a home needs and a clone may lack.
+// makeFolders makes the folders that a home needs and a clone may lack, durably:
+// what is saved in a folder is lost with it.
 func (h Home) makeFolders(f disk.FS) error {
+	made := false
 	for _, dir := range []string{h.Memory(), h.Logs()} {
 		if exists(dir) {
 			continue
@@ -152,8 +154,12 @@ func (h Home) makeFolders(f disk.FS) error {
 		if err := f.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
+		made = true
 	}
-	return nil
+	if !made {
+		return nil
+	}
+	return f.SyncDir(h.Dir)
 }
 
 // Load reads the state, and the SHA-256 of its file, "" where there is none: then
