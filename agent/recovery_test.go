@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
+)
+
+// Settling meets a fault at any of its writes, twice in a row, and then none: the
+// end is the same, to the byte, as if there had been no fault.
+func TestRecoveryMeetsFaultsTwice(t *testing.T) {
+	base := quickDir(t)
+	ops := countOps(t, filepath.Join(base, "count"))
+	step := 11
+	if full() {
+		step = 1
+	}
+	interrupted, points := 0, 0
+	for at := 9; at <= ops; at += step {
+		dir := filepath.Join(base, fmt.Sprint(at))
+		r := newRig(t, dir, oldState)
+		a, _ := r.agent(&disktest.Faulty{FS: unsynced{disk.OS{}}, Fault: disktest.Fault{At: at, Mode: disktest.CrashHalf}}, whole...)
+		if _, err := a.RunOnce(t.Context()); err == nil {
+			continue // only the closing of a file was left to do
+		}
+		interrupted++
+		want := outcome(t, settled(t, r, dir+".want"))
+		n := 0
+		points += disktest.Sweep(t, recoveryFaults(), func(f *disktest.Faulty) {
+			n++
+			again := copied(r, fmt.Sprintf("%s.%d", dir, n))
+			settleFaulty(t, again, f)
+			settleFaulty(t, again, &disktest.Faulty{Fault: f.Fault})
+			if got := outcome(t, settled(t, again, dir+".got")); got != want {
+				t.Fatalf("crash at %d, then %v twice:\n%s\nwithout a fault:\n%s", at, f.Fault, got, want)
+			}
+			r.must(os.RemoveAll(again.home.Dir))
+		})
+	}
+	t.Logf("other outcomes 0 / %d faults, each met twice, while %d interrupted cycles were settled", points, interrupted)
+}
+
+// recoveryFaults are the crashes and what can come of one error, or all faults.
+func recoveryFaults() []disktest.Fault {
+	all := disktest.Faults()
+	if full() {
+		return all
+	}
+	return append(all[:3:3], all[3], all[7]) // once before, once after
+}
+
+func countOps(t *testing.T, dir string) int {
+	t.Helper()
+	f := &disktest.Faulty{FS: unsynced{disk.OS{}}}
+	a, _ := newRig(t, dir, oldState).agent(f, whole...)
+	if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {
+		t.Fatal(report, err)
+	}
+	return len(f.Ops())
+}
+
+// copied is the rig with a copy of its home.
+func copied(r *rig, dir string) *rig {
+	r.t.Helper()
+	c := r.in(dir)
+	r.must(os.RemoveAll(dir))
+	r.must(os.CopyFS(dir, os.DirFS(r.home.Dir)))
+	return c
+}
+
+// settleFaulty settles on a disk that fails, and wants an error if it failed.
+func settleFaulty(t *testing.T, r *rig, f *disktest.Faulty) {
+	t.Helper()
+	f.FS = unsynced{disk.OS{}}
+	a, _ := r.agent(f)
+	_, err := a.settle()
+	for _, op := range f.Fired() {
+		if err == nil && !strings.HasPrefix(op, "close ") {
+			t.Fatalf("%v: settled in spite of %q", f.Fault, op)
+		}
+	}
+}
+
+// settled is a copy of the rig's home, settled on a healthy disk.
+func settled(t *testing.T, r *rig, dir string) *rig {
+	t.Helper()
+	c := copied(r, dir)
+	a, _ := c.agent(unsynced{disk.OS{}})
+	_, err := a.settle()
+	r.must(err)
+	c.checkSettled("settled")
+	return c
+}
+
+// outcome is the memory and its snapshots.
+func outcome(t *testing.T, r *rig) string {
+	t.Helper()
+	var b strings.Builder
+	names, err := filepath.Glob(filepath.Join(r.home.Memory(), "*"))
+	r.must(err)
+	for _, name := range names {
+		fmt.Fprintf(&b, "--- %s\n%s", filepath.Base(name), r.read(name))
+	}
+	return b.String()
+}
