@@ -16,23 +16,31 @@ import (
 	"rouse/scratchpad"
 )
 
-// settle puts to sleep the newest cycle if it never slept: it ends the processes
-// that the cycle left, rebuilds the state that it had reached, and finishes its
-// sleep. It gives the id of that cycle, or "". It may be killed at any point and
-// is then done again by the next wake.
+// settle puts to sleep the newest cycle if it never slept, and gives its id or "".
 func (a *Agent) settle() (string, error) {
-	ids, err := a.Home.Cycles(1)
-	if err != nil || len(ids) == 0 {
+	newest, err := a.Home.newestID()
+	if err != nil {
 		return "", err
 	}
-	last, err := journal.Last(a.Home.Journal(ids[0]))
+	return a.settleIf(newest)
+}
+
+// settleIf settles a cycle, unless it slept or has no journal: it ends the
+// processes that the cycle left, rebuilds the state that it had reached, and
+// finishes its sleep. It gives the cycle's id, or "" where there was nothing to
+// do. It may be killed at any point and is then done again by the next wake.
+func (a *Agent) settleIf(id string) (string, error) {
+	if id == "" || !exists(a.Home.Journal(id)) {
+		return "", nil
+	}
+	last, err := journal.Last(a.Home.Journal(id))
 	if err != nil || last.Event == "sleep" {
 		return "", err
 	}
-	if err := a.settleCycle(ids[0]); err != nil {
-		return "", fmt.Errorf("settle cycle %s: %w", ids[0], err)
+	if err := a.settleCycle(id); err != nil {
+		return "", fmt.Errorf("settle cycle %s: %w", id, err)
 	}
-	return ids[0], nil
+	return id, nil
 }
 
 func (a *Agent) settleCycle(id string) error {

@@ -41,7 +41,11 @@ func (a *Agent) wake() (*cycle, error) {
 
 // open is wake in a locked home.
 func (a *Agent) open() (*cycle, error) {
-	settled, err := a.settle()
+	newest, err := a.Home.newestID()
+	if err != nil {
+		return nil, fmt.Errorf("wake: %w", err)
+	}
+	settled, err := a.settleIf(newest)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +54,7 @@ func (a *Agent) open() (*cycle, error) {
 		return nil, err
 	}
 	c.state = c.base.Clone()
-	if err := a.name(c); err != nil {
+	if err := a.name(c, newest); err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
 	if err := a.record(c, settled); err != nil {
@@ -107,12 +111,9 @@ func (a *Agent) record(c *cycle, settled string) error {
 	return c.base.Snapshot(a.disk(), a.Home.Before(c.id))
 }
 
-// name gives the cycle the first free id and opens its journal.
-func (a *Agent) name(c *cycle) error {
-	newest, err := a.Home.newestID()
-	if err != nil {
-		return err
-	}
+// name gives the cycle the first free id after the newest one, and opens its
+// journal.
+func (a *Agent) name(c *cycle, newest string) (err error) {
 	for c.id = nextID(c.began, newest); ; c.id = nextID(c.began, c.id) {
 		if exists(a.Home.Before(c.id)) || exists(a.Home.After(c.id)) {
 			continue
