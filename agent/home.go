@@ -1,9 +1,9 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -120,32 +120,24 @@ func newest(dir, prefix, suffix string, limit int) ([]string, error) {
 	}
 	defer d.Close()
 	var ids []string
-	for {
-		names, err := d.Readdirnames(1024)
-		for _, name := range names {
-			if id, ok := cycleID(name, prefix, suffix); ok {
-				ids = append(ids, id)
-			}
+	err = eachName(d, func(name []byte) {
+		if id, ok := cycleID(name, prefix, suffix); ok {
+			ids = append(ids, string(id))
 		}
-		if limit > 0 && len(ids) > limit {
+		if limit > 0 && len(ids) > limit+1000 {
 			ids = topN(ids, limit)
 		}
-		if err == io.EOF {
-			return topN(ids, limit), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	})
+	return topN(ids, limit), err
 }
 
-func cycleID(name, prefix, suffix string) (string, bool) {
-	id, ok := strings.CutPrefix(name, prefix)
+func cycleID(name []byte, prefix, suffix string) ([]byte, bool) {
+	id, ok := bytes.CutPrefix(name, []byte(prefix))
 	if !ok {
-		return "", false
+		return nil, false
 	}
-	id, ok = strings.CutSuffix(id, suffix)
-	return id, ok && ValidCycle(id)
+	id, ok = bytes.CutSuffix(id, []byte(suffix))
+	return id, ok && ValidCycle(string(id))
 }
 
 // ValidCycle says whether id has the form of a cycle's id.
