@@ -8,6 +8,7 @@
 package dispatcher
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -15,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -91,9 +93,9 @@ func (o Observation) text() string {
 // Do carries out one action. An error ends the cycle.
 func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	d.step++
-	o := Observation{Step: d.step, Tool: a.Tool, Args: a.Args}
+	o := Observation{Step: d.step, Tool: d.Redact.String(a.Tool), Args: d.cleanArgs(a.Args)}
 	var err error
-	switch a.Tool {
+	switch o.Tool {
 	case "update_scratchpad":
 		err = d.record(&o, d.update(&o))
 	case "done":
@@ -105,6 +107,29 @@ func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 		return o, err
 	}
 	return o, d.guard(&o)
+}
+
+// cleanArgs takes out secrets that needless escapes, such as \u0061 for a, hid
+// at the door of the model.
+func (d *Dispatcher) cleanArgs(args json.RawMessage) json.RawMessage {
+	if !bytes.ContainsRune(args, '\\') {
+		return args
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return args
+	}
+	clean := d.Redact.Any(v)
+	if reflect.DeepEqual(v, clean) {
+		return args
+	}
+	text, err := json.Marshal(clean)
+	if err != nil {
+		return args
+	}
+	return text
 }
 
 // call runs a tool: its intent is recorded before, its result after.
@@ -199,7 +224,12 @@ func (d *Dispatcher) Change(changes ...scratchpad.Change) error {
 	return d.Journal.Append(&journal.State{Changes: changes})
 }
 
+// apply changes the state, and takes out the secrets that the changes hold, also
+// those that the operator wrote: what changes goes on to the journal.
 func (d *Dispatcher) apply(changes []scratchpad.Change) error {
+	for i, c := range changes {
+		changes[i].Key, changes[i].Value = d.Redact.String(c.Key), d.Redact.Any(c.Value)
+	}
 	if err := d.State.Apply(changes...); err != nil {
 		return fmt.Errorf("change the state: %w", err)
 	}
