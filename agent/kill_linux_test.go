@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rouse/internal/killtest"
+	"rouse/scratchpad"
+)
+
+// effectCommand leaves a daemon, and a line for each time that it ran.
+func effectCommand(s *site) string { return "setsid sleep 300 & echo ran >> " + s.ledger }
+
+// The real program is killed at its system calls, through a whole cycle: the
+// memory is old or new, the next run goes on, no call is repeated unmarked and
+// no process is left.
+func TestKilledThroughACycle(t *testing.T) {
+	base := quickDir(t)
+	var c kills
+	points := killtest.Sweep(t, 40, func(n int) killtest.Result {
+		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
+		server := replying(shell(effectCommand(s)), act("update_scratchpad", `{"fact":42}`), act("done", `{"summary":"seen"}`))
+		defer server.Close()
+		r := kill(t, s.command(server, "run"), n)
+		context := fmt.Sprintf("killed %s (%d)", r.At, n)
+		c.checkOldOrNew(t, s, context)
+		s.wakeAgain(context)
+		c.check(t, s, context)
+		if now := s.state(s.home.Active()); len(server.Requests()) > 2 && !holds(now, "fact") {
+			t.Fatalf("%s: what the model wrote is lost", context)
+		}
+		s.must(os.RemoveAll(s.home.Dir))
+		return r
+	})
+	c.log(t, points)
+}
+
+// The run that recovers from a kill is killed too; the third one goes on.
+func TestKilledThroughRecovery(t *testing.T) {
+	base := quickDir(t)
+	var c kills
+	points := killtest.Sweep(t, 25, func(n int) killtest.Result {
+		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
+		s.dieInACall()
+		server := replying(act("done", `{"summary":"went on"}`))
+		defer server.Close()
+		r := kill(t, s.command(server, "run"), n)
+		context := fmt.Sprintf("killed in a call, then %s (%d)", r.At, n)
+		c.checkOldOrNew(t, s, context)
+		s.wakeAgain(context)
+		c.check(t, s, context)
+		if c.unknown == 0 {
+			t.Fatalf("%s: the call is not marked", context)
+		}
+		s.must(os.RemoveAll(s.home.Dir))
+		return r
+	})
+	c.log(t, points)
+	if c.unknown != points+2 { // and the two runs that were not killed
+		t.Errorf("unknown outcomes marked %d / %d", c.unknown, points+2)
+	}
+}
+
+// dieInACall kills a cycle while its call goes on.
+func (s *site) dieInACall() {
+	s.t.Helper()
+	server := replying(shell(effectCommand(s) + "; sleep 300"))
+	defer server.Close()
+	cmd := s.command(server, "run")
+	s.must(cmd.Start())
+	waitUntil(s.t, "the call", func() bool { return s.read(s.ledger) != "" })
+	s.must(cmd.Process.Kill())
+	if err := cmd.Wait(); !errors.As(err, new(*exec.ExitError)) {
+		s.t.Fatal(err)
+	}
+}
+
+// kill runs the program and kills it at its nth stop.
+func kill(t *testing.T, cmd *exec.Cmd, n int) killtest.Result {
+	t.Helper()
+	r, err := killtest.Run(cmd, n, killtest.Effects)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Killed && r.Status.ExitStatus() != 0 {
+		t.Fatalf("not killed, and ended with %#x", r.Status)
+	}
+	return r
+}
+
+// kills counts what became of calls whose program was killed.
+type kills struct{ ran, done, unknown, never int }
+
+func (c *kills) log(t *testing.T, points int) {
+	t.Helper()
+	t.Logf("torn 0 / %d kills; calls that ran %d: recorded %d, marked as of unknown outcome %d (%d of them never ran), repeated unmarked 0; processes left 0",
+		points, c.ran, c.done, c.unknown, c.never)
+}
+
+// checkOldOrNew wants the memory to be as it was before, or as the newest
+// snapshots say.
+func (c *kills) checkOldOrNew(t *testing.T, s *site, context string) {
+	t.Helper()
+	if s.active() == oldState {
+		return
+	}
+	now := s.state(s.home.Active())
+	for _, id := range s.cycles() {
+		if exists(s.home.After(id)) && scratchpad.Equal(now, s.state(s.home.After(id))) {
+			return
+		}
+	}
+	t.Fatalf("%s: torn: %q", context, s.active())
+}
+
+// check wants a settled home whose notes tell of the call as the ledger does.
+func (c *kills) check(t *testing.T, s *site, context string) {
+	t.Helper()
+	notes := s.checkSettled(context).Notes()
+	ran := strings.Count(s.read(s.ledger), "ran\n")
+	done := strings.Count(notes, "\n[TOOL] shell(")
+	unknown := strings.Count(notes, "outcome unknown, it may have run and is not repeated: step 1 shell(")
+	if ran > 1 || done+unknown > 1 || ran > done+unknown || done > ran {
+		t.Fatalf("%s: ran %d times, told %d times as done and %d times as unknown:%s", context, ran, done, unknown, notes)
+	}
+	c.ran += ran
+	c.done += done
+	c.unknown += unknown
+	c.never += unknown + done - ran
+}
