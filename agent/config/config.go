@@ -99,11 +99,11 @@ func Default() Config {
 // override it. Errors name the file, the line and the mend.
 func Load(path string, getenv func(string) string) (Config, error) {
 	c := Default()
-	data, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return c, fmt.Errorf("read configuration: %w", err)
-	}
 	name := filepath.Base(path)
+	data, err := read(path)
+	if err != nil {
+		return c, fmt.Errorf("read %s: %w", name, err)
+	}
 	if err := decode(data, &c); err != nil {
 		return c, fmt.Errorf("read %s: %s", name, readable(err))
 	}
@@ -116,6 +116,25 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		c.Model.Provider = c.provider(getenv)
 	}
 	return c, nil
+}
+
+// maxBytes is the largest configuration that is read.
+const maxBytes = 1 << 20
+
+// read gives the file's text, none where there is no file. It waits for no FIFO.
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case info.Size() > maxBytes:
+		return nil, errors.New("larger than 1 MiB")
+	}
+	return os.ReadFile(path)
 }
 
 func override(value *string, env string) {
@@ -163,6 +182,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("model.provider %q: use auto, openai or offline", m.Provider)
 	case !oneOf(m.Protocol, "auto", "json"):
 		return fmt.Errorf("model.protocol %q: use auto or json (native tool calling is not built yet)", m.Protocol)
+	case !variable.MatchString(m.APIKeyEnv):
+		return errors.New("model.api_key_env: name the environment variable that holds the key, not the key")
 	case m.MaxOutput < 1 || m.Retries < 0 || m.IdleTimeout <= 0:
 		return errors.New("model: max_output and idle_timeout must be above 0, retries not below")
 	case y.MaxIterations < 1 || y.Timeout <= 0:
@@ -182,13 +203,17 @@ func (c *Config) check() error {
 	return checkURL(m.BaseURL)
 }
 
+// variable matches the names of environment variables that a shell can set.
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 func checkURL(base string) error {
 	if base == "" {
 		return nil
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || !oneOf(u.Scheme, "http", "https") {
-		return fmt.Errorf("model.base_url %q: use an address such as http://127.0.0.1:11434/v1", base)
+		// The value may hold a password.
+		return errors.New("model.base_url, or OPENAI_BASE_URL: use an address such as http://127.0.0.1:11434/v1")
 	}
 	return nil
 }

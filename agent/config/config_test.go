@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -83,11 +85,32 @@ func TestErrors(t *testing.T) {
 		{"a: 1\n---\nb: 2\n", `unknown key "a"`},
 		{"secrets: []\n---\nsecrets: []\n", "more than one YAML document"},
 		{"workspace: ''\n", "name a folder"},
+		{"model: {api_key_env: key-of-mine}\n", "not the key"},
 	}
 	for _, tt := range tests {
 		_, err := load(t, tt.text, nil)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "config.") {
 			t.Errorf("%q: %v, want one line with %q", tt.text, err, tt.want)
+		}
+	}
+}
+
+// What stands in the place of the file is not waited for, nor read if it is huge;
+// and no message repeats what may be a key or a password.
+func TestNoFile(t *testing.T) {
+	dir := t.TempDir()
+	fifo, huge := filepath.Join(dir, "fifo"), filepath.Join(dir, "huge")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{fifo: "read fifo: not a regular file", dir: "not a regular file", huge: "read huge: larger than 1 MiB"} {
+		if _, err := Load(path, os.Getenv); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	for _, text := range []string{"model: {api_key_env: s3same-open}\n", "model: {base_url: 'http://me:s3same-open@/v1'}\n"} {
+		if _, err := load(t, text, nil); err == nil || strings.Contains(err.Error(), "s3same") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
