@@ -1,0 +1,45 @@
+// Command bench measures what Rouse costs on this machine: a whole cycle beside
+// a bare Go program that does the same work, what ten thousand old cycles add,
+// the start of the program, and its size. README.md says how.
+//
+//	go run ./bench [-n RUNS] [-dir FOLDER]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+func main() {
+	n := flag.Int("n", 40, "how many `runs` of each command are counted")
+	dir := flag.String("dir", "", "the `folder` for homes (default: the system's for temporary files)")
+	flag.Parse()
+	if err := bench(*n, *dir); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// bench prints each figure as soon as it has it.
+func bench(n int, dir string) error {
+	work, err := os.MkdirTemp(dir, "rouse-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	fmt.Printf("%s, %s/%s, %d cores, %d runs of each command, homes in %s\n",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), n, filepath.Dir(work))
+	p, err := build(work)
+	if err != nil {
+		return err
+	}
+	for _, part := range []func(programs, int) error{binary, start, coldCycle, oldCycles} {
+		if err := part(p, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
