@@ -45,7 +45,7 @@ func TestKilledThroughACycle(t *testing.T) {
 func TestKilledThroughRecovery(t *testing.T) {
 	base := quickDir(t)
 	var c kills
-	points := killtest.Sweep(t, 25, func(n int) killtest.Result {
+	points := killtest.Sweep(t, 15, func(n int) killtest.Result {
 		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
 		s.dieInACall()
 		server := replying(act("done", `{"summary":"went on"}`))
