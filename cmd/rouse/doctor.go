@@ -70,10 +70,18 @@ func (a *app) examine(h agent.Home) []check {
 		return append(checks, check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
 	}
 	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model), a.checkTools(h, c))
-	for _, g := range proc.Enforced() {
+	for _, g := range append(proc.Enforced(), hidden()) {
 		checks = append(checks, checkGuard(g))
 	}
 	return checks
+}
+
+func hidden() proc.Guard {
+	g := proc.Guard{Name: "tools cannot read rouse's memory and environment", Enforced: hideMemory()}
+	if !g.Enforced {
+		g.Detail = "the keys are there: on Linux, run rouse as another user than root"
+	}
+	return g
 }
 
 // checkGuard says what this system does not enforce; that fails nothing.

@@ -3,10 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +20,19 @@ import (
 // runOptions are the flags of run.
 type runOptions struct {
 	task                string
+	tasked              bool // the flag was given
 	dryRun, json, quiet bool
+}
+
+// check refuses a task that nobody meant, as of a variable that was not set.
+func (o runOptions) check() error {
+	switch {
+	case o.tasked && strings.TrimSpace(o.task) == "":
+		return errors.New("--task is empty")
+	case !utf8.ValidString(o.task):
+		return errors.New("--task is not UTF-8")
+	}
+	return nil
 }
 
 func (a *app) newRun() *cobra.Command {
@@ -38,7 +53,10 @@ ended it; the memory is saved in each of these but 2 and 75.`,
   rouse run --task 'Summarise the newest file in the workspace'
   */15 * * * * /home/me/agent/bin/run.sh`,
 		Args: strict(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.run(o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.tasked = c.Flags().Changed("task")
+			return a.run(o)
+		},
 	}
 	c.Flags().StringVar(&o.task, "task", "", "do this first in this cycle")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request that would be sent, and do nothing")
@@ -48,6 +66,9 @@ ended it; the memory is saved in each of these but 2 and 75.`,
 }
 
 func (a *app) run(o runOptions) error {
+	if err := o.check(); err != nil {
+		return usage(err)
+	}
 	h, conf, err := a.open()
 	if err != nil {
 		return err
@@ -63,6 +84,7 @@ func (a *app) run(o runOptions) error {
 	show := a.watcher(o)
 	ag.Watch = show.event
 	noCores()
+	hideMemory()
 	ctx, stop := untilSignal()
 	defer stop()
 	report, err := ag.RunOnce(ctx)

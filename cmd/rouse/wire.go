@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,12 +55,12 @@ func (a *app) open() (agent.Home, config.Config, error) {
 
 // agent wires an agent from the configuration of its home.
 func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
-	hide := redact.FromEnv(a.environ, append(c.Secrets, c.Model.APIKeyEnv))
+	hide := redact.FromEnv(a.environ, append(slices.Clone(c.Secrets), c.Model.APIKeyEnv))
 	mark, err := newMark()
 	if err != nil {
 		return nil, err
 	}
-	set, err := a.tools(h, c, &proc.Runner{Mark: mark, Env: proc.Environ(a.environ)})
+	set, err := a.tools(h, c, &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(c))})
 	if err != nil {
 		return nil, usage(fmt.Errorf("rouse.yaml: %w", err))
 	}
@@ -71,6 +72,15 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 		Home: h, Model: m, Tools: set, Redact: hide, Mark: mark, Now: a.now,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
 	}, nil
+}
+
+// harmless is the environment without the variables that hold secrets, such as
+// an LC_TOKEN, which would pass as one of the language.
+func (a *app) harmless(c config.Config) []string {
+	return slices.DeleteFunc(slices.Clone(a.environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return redact.IsSecretName(name) || name == c.Model.APIKeyEnv || slices.Contains(c.Secrets, name)
+	})
 }
 
 // newMark is a token that nobody can guess.
