@@ -1,5 +1,5 @@
 # Sets $rouse to the program that serves $home: $ROUSE_BIN, the home's own, one on the usual paths, or one built here.
-PATH="$PATH:/usr/local/bin:/usr/local/go/bin:$HOME/go/bin"
+PATH="$PATH:$HOME/bin:$HOME/.local/bin:/usr/local/bin:$HOME/go/bin:/usr/local/go/bin"
 rouse=${ROUSE_BIN:-$home/bin/rouse}
 [ -x "$rouse" ] || rouse=$(command -v rouse) || rouse=
 if [ -z "$rouse" ] && [ -d "$home/cmd/rouse" ]; then

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,8 +46,16 @@ func (a *app) init(dir string) error {
 		fmt.Fprintf(a.stdout, "%s is a home already; nothing was changed\n", dir)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "made %s: %s\nnext: cd %s && rouse run\n", dir, strings.Join(made, ", "), dir)
+	fmt.Fprintf(a.stdout, "made %s: %s\nnext: cd %s && rouse run\n", dir, strings.Join(made, ", "), quoted(dir))
 	return nil
+}
+
+// quoted is a path as a shell wants it.
+func quoted(path string) string {
+	if regexp.MustCompile(`^[\w./~-]+$`).MatchString(path) && path[0] != '-' {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // writeTemplate writes the files of a new home that are not there yet.

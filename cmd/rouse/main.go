@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,15 +61,38 @@ func usage(err error) error {
 
 func main() {
 	log.SetOutput(io.Discard) // net/http speaks there, and cron would mail it
-	a := &app{environ: os.Environ(), stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, now: time.Now}
+	a := &app{environ: os.Environ(), stdin: os.Stdin, stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: time.Now}
 	os.Exit(a.main(os.Args[1:]))
+}
+
+// output is a stream that remembers whether it could be written.
+type output struct {
+	*os.File
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.File.Write(p)
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+// written is why a stream misses what was written to it, or nil.
+func written(w io.Writer) error {
+	if o, ok := w.(*output); ok {
+		return o.err
+	}
+	return nil
 }
 
 // main runs one command line and gives its exit code.
 func (a *app) main(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	err := root.Execute()
+	c, err := root.ExecuteC()
+	if err == nil && c.Name() != "run" { // a cycle's exit code is about the cycle
+		err = written(a.stdout)
+	}
 	if err == nil {
 		return 0
 	}

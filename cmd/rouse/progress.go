@@ -25,7 +25,7 @@ type screen struct {
 // terminal finds out what a stream is.
 func terminal(w io.Writer) screen {
 	s := screen{w: w, width: 80}
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return s
 	}
