@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -45,10 +44,8 @@ func Tool(s Spec, e Exec) (tools.Tool, error) {
 	return t, nil
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 func (s Spec) tool(e Exec) (tools.Tool, error) {
-	if !validName.MatchString(s.Name) {
+	if !tools.ValidName(s.Name) {
 		return tools.Tool{}, errors.New("name must be 1 to 64 letters, digits, _ or -")
 	}
 	if strings.TrimSpace(s.Description) == "" {
