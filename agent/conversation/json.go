@@ -28,6 +28,7 @@ type JSON struct {
 	Tools  []tools.Tool
 	Redact *redact.Redactor
 
+	tools   string // as written for the first request; they do not change
 	results []dispatcher.Observation
 	problem string
 }
@@ -58,7 +59,10 @@ func (c *JSON) Request(t Turn) model.Request {
 	fmt.Fprintf(&b, "Time: %s\nIteration %d of %d; %s left in this cycle.\n\n",
 		t.Now.Format("2006-01-02 15:04:05 -07:00 Monday"), t.Iteration, t.Of, t.Left.Round(time.Second))
 	fmt.Fprintf(&b, "State (scratchpad/active.yaml):\n```yaml\n%s\n```\n\n", bytes.TrimRight(t.State, "\r\n"))
-	c.writeTools(&b)
+	if c.tools == "" {
+		c.tools = describe(c.Tools)
+	}
+	b.WriteString(c.tools)
 	c.writeResults(&b)
 	b.WriteString(instructions(t.Choose))
 	return model.Request{Messages: []model.Message{
@@ -67,16 +71,19 @@ func (c *JSON) Request(t Turn) model.Request {
 	}}
 }
 
-func (c *JSON) writeTools(b *bytes.Buffer) {
+// describe writes the tools with their parameters.
+func describe(list []tools.Tool) string {
+	var b strings.Builder
 	b.WriteString("Tools:\n")
-	for _, t := range c.Tools {
+	for _, t := range list {
 		schema, err := json.Marshal(t.Schema)
 		if err != nil {
 			schema = []byte("{}")
 		}
-		fmt.Fprintf(b, "- %s: %s\n  args: %s\n", t.Name, strings.ReplaceAll(t.Description, "\n", "\n  "), schema)
+		fmt.Fprintf(&b, "- %s: %s\n  args: %s\n", t.Name, strings.ReplaceAll(t.Description, "\n", "\n  "), schema)
 	}
 	b.WriteString("\n")
+	return b.String()
 }
 
 func (c *JSON) writeResults(b *bytes.Buffer) {
