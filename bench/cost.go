@@ -82,11 +82,11 @@ func median(list []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// ratios compares run by run: a[i] to b[i].
-func ratios(a, b []float64) []float64 {
+// pairs compares run by run: a[i] with b[i].
+func pairs(a, b []float64, compare func(x, y float64) float64) []float64 {
 	list := make([]float64, len(a))
 	for i := range a {
-		list[i] = a[i] / b[i]
+		list[i] = compare(a[i], b[i])
 	}
 	return list
 }

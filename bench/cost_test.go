@@ -18,8 +18,9 @@ func TestMedian(t *testing.T) {
 }
 
 // A slow moment of the machine falls on a pair, and leaves its ratio as it is.
-func TestRatiosArePaired(t *testing.T) {
-	if got := median(ratios([]float64{2, 20, 6}, []float64{1, 10, 3})); got != 2 {
+func TestPairs(t *testing.T) {
+	ratio := func(x, y float64) float64 { return x / y }
+	if got := median(pairs([]float64{2, 20, 6}, []float64{1, 10, 3}, ratio)); got != 2 {
 		t.Errorf("median ratio = %v, want 2", got)
 	}
 }

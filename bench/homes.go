@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -51,6 +52,7 @@ func age(dir string, n int) error {
 			return err
 		}
 	}
+	syscall.Sync() // or the first cycle's fsync would write them all
 	return nil
 }
 

@@ -13,7 +13,7 @@ func heading(title, a, b string) {
 // by run; goal 0 is none.
 func compare(name string, costs [][]cost, of func(cost) float64, goal float64) {
 	a, b := figures(costs[0], of), figures(costs[1], of)
-	ratio := median(ratios(a, b))
+	ratio := median(pairs(a, b, func(x, y float64) float64 { return x / y }))
 	fmt.Printf("  %-34s %-26s %-26s ratio %.2f", name, spread(a), spread(b), ratio)
 	if goal > 0 {
 		fmt.Printf(", goal %g  %s", goal, verdict(ratio <= goal))
@@ -21,10 +21,11 @@ func compare(name string, costs [][]cost, of func(cost) float64, goal float64) {
 	fmt.Println()
 }
 
-// difference prints the wall time of two commands and how much the first adds.
+// difference prints the wall time of two commands and the median of what the
+// first one adds, run by run.
 func difference(name string, costs [][]cost) {
 	a, b := figures(costs[0], wall), figures(costs[1], wall)
-	more := median(a) - median(b)
+	more := median(pairs(a, b, func(x, y float64) float64 { return x - y }))
 	fmt.Printf("  %-34s %-26s %-26s %+.2f, goal %d  %s\n", name, spread(a), spread(b), more, maxAge, verdict(more <= maxAge))
 }
 
