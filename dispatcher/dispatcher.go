@@ -141,6 +141,9 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	if err := tool.Check(o.Args); err != nil {
 		return d.refuse(o, "arguments: "+err.Error())
 	}
+	if err := d.room(); err != nil {
+		return d.record(o, refusef("not carried out: %v, so nobody would know of the call; make room with update_scratchpad first", err))
+	}
 	if err := d.intend(tool, o); err != nil {
 		return err
 	}

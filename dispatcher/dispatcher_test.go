@@ -135,6 +135,19 @@ func TestResultThatCannotBeJournalled(t *testing.T) {
 	}
 }
 
+// A call is not made where the memory cannot tell of it; the model can make room.
+func TestNoRoomForTheNote(t *testing.T) {
+	d, r := newDispatcher(t, "big: "+strings.Repeat("x", scratchpad.MaxBytes-1000)+"\n")
+	o := do(t, d, "say", `{"text":"hi"}`)
+	if o.OK || o.Content != nil || !strings.Contains(o.Error, "not carried out: ") || len(r.syncs) > 0 {
+		t.Errorf("%+v, kinds %q", o, r.kinds())
+	}
+	do(t, d, "update_scratchpad", `{"big":""}`)
+	if o := do(t, d, "say", `{"text":"hi"}`); o.Content != "hi" {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestReadingToolNeedsNoSync(t *testing.T) {
 	d, r := newDispatcher(t, "")
 	do(t, d, "look", `{"text":"a"}`)
