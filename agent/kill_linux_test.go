@@ -25,7 +25,7 @@ func TestKilledThroughACycle(t *testing.T) {
 	var c kills
 	points := killtest.Sweep(t, 40, func(n int) killtest.Result {
 		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
-		server := replying(shell(effectCommand(s)), act("update_scratchpad", `{"fact":42}`), act("done", `{"summary":"seen"}`))
+		server := replying(shellReply(effectCommand(s)), act("update_scratchpad", `{"fact":42}`), act("done", `{"summary":"seen"}`))
 		defer server.Close()
 		r := kill(t, s.command(server, "run"), n)
 		context := fmt.Sprintf("killed %s (%d)", r.At, n)
@@ -70,7 +70,7 @@ func TestKilledThroughRecovery(t *testing.T) {
 // dieInACall kills a cycle while its call goes on.
 func (s *site) dieInACall() {
 	s.t.Helper()
-	server := replying(shell(effectCommand(s) + "; sleep 300"))
+	server := replying(shellReply(effectCommand(s) + "; sleep 300"))
 	defer server.Close()
 	cmd := s.command(server, "run")
 	s.must(cmd.Start())

@@ -123,7 +123,7 @@ func TestCyclesDoNotOverlap(t *testing.T) {
 func TestDaemonDoesNotInheritTheLock(t *testing.T) {
 	s := newSite(t, filepath.Join(quickDir(t), "home"))
 	pidFile := s.ledger + ".pid"
-	server := replying(shell("setsid env -i sh -c 'cd /; echo $$ > " + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; exec sleep 300' & sleep 300"))
+	server := replying(shellReply("setsid env -i sh -c 'cd /; echo $$ > " + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; exec sleep 300' & sleep 300"))
 	defer server.Close()
 	cmd := s.command(server, "run")
 	s.must(cmd.Start())

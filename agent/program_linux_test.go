@@ -101,8 +101,8 @@ func replying(texts ...string) *modeltest.Server {
 	return modeltest.New(replies...)
 }
 
-// shell is a reply that runs a command.
-func shell(command string) string { return act("shell", fmt.Sprintf(`{"command":%q}`, command)) }
+// shellReply is a reply that runs a command.
+func shellReply(command string) string { return act("shell", fmt.Sprintf(`{"command":%q}`, command)) }
 
 // leftovers lists the living processes that work in the home.
 func (s *site) leftovers() (left []string) {

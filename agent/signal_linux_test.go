@@ -22,7 +22,7 @@ func TestSignals(t *testing.T) {
 	}{
 		{"waiting for the model", modeltest.Reply{Stall: true}, asked},
 		{"waiting to ask again", modeltest.Reply{Status: 503, Headers: map[string]string{"Retry-After": "60"}}, asked},
-		{"in a call that does not want to end", modeltest.Reply{Text: shell(stubborn)}, func(s *site, _ *modeltest.Server) bool {
+		{"in a call that does not want to end", modeltest.Reply{Text: shellReply(stubborn)}, func(s *site, _ *modeltest.Server) bool {
 			return exists(filepath.Join(s.home.Dir, "workspace", "up"))
 		}},
 	}
@@ -70,7 +70,7 @@ func (s *site) checkSignal(t *testing.T, at string, sig syscall.Signal) {
 // that, and the cycle goes on.
 func TestKilledChildIsTold(t *testing.T) {
 	s := newSite(t, filepath.Join(quickDir(t), "home"))
-	server := replying(shell("kill -9 $$"), act("done", `{"summary":"seen"}`))
+	server := replying(shellReply("kill -9 $$"), act("done", `{"summary":"seen"}`))
 	defer server.Close()
 	if code, text := s.run(server, "run"); code != 0 {
 		t.Fatalf("exit %d: %s", code, text)

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rouse/agent/journal"
+	"rouse/internal/disk/disktest"
+	"rouse/internal/proc"
+	"rouse/scratchpad"
+	"rouse/tools"
+	"rouse/tools/shell"
+)
+
+// A whole cycle with one shell call syncs at most ten times.
+func TestSyncsOfACycle(t *testing.T) {
+	r := newRig(t, "", oldState)
+	f := &disktest.Faulty{} // meets no fault, and counts
+	a, _ := r.agent(f, act("shell", `{"command":"date -u"}`), act("done", `{"summary":"seen"}`))
+	run := &proc.Runner{Env: proc.Environ(os.Environ())}
+	set, err := tools.NewSet(shell.Tool(run, filepath.Join(r.home.Dir, "workspace"), 0, 0))
+	r.must(err)
+	a.Tools = set
+	if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {
+		t.Fatal(report, err)
+	}
+	if done := strings.Count(r.active(), "[TOOL] shell"); done != 1 {
+		t.Fatalf("%d calls", done)
+	}
+	syncs := 0
+	for _, op := range f.Ops() {
+		if strings.HasPrefix(op, "sync") {
+			syncs++
+		}
+	}
+	t.Logf("%d syncs, %d operations", syncs, len(f.Ops()))
+	if syncs > 10 {
+		t.Errorf("%d syncs: %s", syncs, strings.Join(f.Ops(), "\n"))
+	}
+}
+
+// A memory that is almost full: what does not fit ends the cycle or is refused,
+// nothing that was there is lost, and the next wake loads it.
+func TestMemoryAlmostFull(t *testing.T) {
+	const room = 20 // bytes
+	big := strings.Repeat(strings.Repeat("x", 99)+"\n", (scratchpad.MaxBytes-len(oldState)-4000)/102)
+	tests := []struct {
+		name    string
+		replies []string
+		outcome string
+	}{
+		{"a call whose note does not fit", []string{act("effect", `{"label":"a"}`), act("done", `{"summary":"seen"}`)}, journal.Failed},
+		{"an update that makes room", []string{act("update_scratchpad", `{"big":""}`), act("effect", `{"label":"a"}`), act("done", `{"summary":"seen"}`)}, journal.Done},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, "", nearlyFull(t, big, room))
+			before := r.state(r.home.Active())
+			a, _ := r.agent(nil, tt.replies...)
+			report, err := a.RunOnce(t.Context())
+			if err != nil || report.Outcome != tt.outcome {
+				t.Fatalf("%+v, %v", report, err)
+			}
+			if len(r.ran) > 0 && tt.outcome == journal.Failed {
+				t.Error("a call was made that the memory cannot tell of")
+			}
+			r.checkSettled(tt.name)
+			after := r.state(r.home.Active())
+			if !strings.HasPrefix(after.Notes(), before.Notes()) {
+				t.Error("notes were lost")
+			}
+			if report.Err != nil && !strings.Contains(report.Err.Error(), "the limit is 8388352") {
+				t.Errorf("told as %v", report.Err)
+			}
+			a, _ = r.agent(nil, act("update_scratchpad", `{"big":""}`), act("done", `{"summary":"went on"}`))
+			if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {
+				t.Errorf("the next wake: %+v, %v", report, err)
+			}
+		})
+	}
+}
+
+// nearlyFull is a state in which room bytes are free.
+func nearlyFull(t *testing.T, big string, room int) string {
+	t.Helper()
+	s, err := scratchpad.Parse("active.yaml", []byte(oldState))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []scratchpad.Change{
+		{Op: "set", Key: "big", Value: big}, {Op: "set", Key: "notes", Value: "what was learned"}, {Op: "set", Key: "fill", Value: ""},
+	} {
+		if err := s.Apply(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := s.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := scratchpad.Change{Op: "set", Key: "fill", Value: strings.Repeat("y", scratchpad.MaxBytes-256-room-len(text))}
+	if err := s.Apply(fill); err != nil {
+		t.Fatal(err)
+	}
+	text, err = s.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A model that is away does not fill the memory: a failure like the last one is
+// counted in its line.
+func TestRepeatedFailureTakesOneLine(t *testing.T) {
+	r := newRig(t, "", oldState)
+	var sizes []int
+	for range 30 {
+		a, _ := r.agent(nil)
+		if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 1 {
+			t.Fatal(report, err)
+		}
+		sizes = append(sizes, len(r.active()))
+	}
+	notes := r.state(r.home.Active()).Notes()
+	if strings.Count(notes, "failed") != 1 || !strings.Contains(notes, "(30 times in a row since 20260401_150154)") || sizes[29] > sizes[1]+1 {
+		t.Errorf("sizes %v, notes %q", sizes, notes)
+	}
+}
