@@ -1,0 +1,287 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/agent/journal"
+	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
+	"rouse/scratchpad"
+)
+
+// A home lives through many cycles of all fates, and its history stays linear:
+// each _before is the memory as it was last saved or edited, to the byte, each
+// _after is its _before with the changes of its journal, to the byte, ids rise,
+// and no snapshot changes once it is written.
+func TestHistoryIsLinear(t *testing.T) {
+	cycles := 300
+	if full() {
+		cycles = 10_000
+	}
+	h := &history{
+		rig: newRig(t, filepath.Join(quickDir(t), "home"), oldState), rnd: rand.New(rand.NewPCG(1, 2)),
+		contents: map[string]string{}, fates: map[string]int{},
+	}
+	h.wrote(h.home.Active())
+	for range cycles {
+		h.live()
+	}
+	a, _ := h.agent(recorder{unsynced{disk.OS{}}, h})
+	if _, err := a.settle(); err != nil && !errors.As(err, new(*Conflict)) {
+		t.Fatal(err)
+	}
+	h.wakeAgain("at last")
+	h.walk()
+	t.Logf("violations 0 / %d snapshots, %d saves, %d edits and resets; starts: %v", len(h.contents), h.saves, h.edits, h.fates)
+}
+
+// history is a home and a recorder of everything that becomes of its memory.
+type history struct {
+	*rig
+	rnd *rand.Rand
+	// memory is what is on disk, "" where there is none.
+	memory string
+	// newest is the newest id, contents what each snapshot held when it was made.
+	newest       string
+	contents     map[string]string
+	saves, edits int
+	fates        map[string]int
+}
+
+// recorder is the disk of a history.
+type recorder struct {
+	unsynced
+	h *history
+}
+
+func (r recorder) Rename(from, to string) error {
+	err := r.unsynced.Rename(from, to)
+	switch {
+	case err != nil:
+	case from == r.h.home.Active():
+		r.h.memory = ""
+	case to == r.h.home.Active():
+		r.h.saves++
+		r.h.wrote(to)
+	}
+	return err
+}
+
+func (r recorder) Link(from, to string) error {
+	err := r.unsynced.Link(from, to)
+	if err == nil {
+		r.h.snapshot(to)
+	}
+	return err
+}
+
+// wrote takes note of a new active.yaml.
+func (h *history) wrote(path string) { h.memory = h.read(path) }
+
+// snapshot checks a snapshot as it is made: its id is new, or it is the _after of
+// the newest one, and a _before is the memory as it is.
+func (h *history) snapshot(path string) {
+	h.t.Helper()
+	name := filepath.Base(path)
+	if _, ok := h.contents[name]; ok {
+		h.t.Fatalf("%s is written a second time", name)
+	}
+	h.contents[name] = h.read(path)
+	id, isBefore := strings.CutSuffix(name, "_before.yaml")
+	switch {
+	case !isBefore && !strings.HasPrefix(name, h.newest):
+		h.t.Fatalf("%s is written after %s", name, h.newest)
+	case !isBefore:
+	case id <= h.newest:
+		h.t.Fatalf("cycle %s comes after %s", id, h.newest)
+	case h.memory != "" && h.contents[name] != h.memory:
+		h.t.Fatalf("%s is not the memory as it was: %q, want %q", name, h.contents[name], h.memory)
+	case h.memory == "" && h.contents[name] != h.initial():
+		h.t.Fatalf("%s is not the initial memory: %q", name, h.contents[name])
+	}
+	if isBefore {
+		h.newest = id
+	}
+}
+
+func (h *history) initial() string {
+	text, err := scratchpad.New().Bytes()
+	h.must(err)
+	return string(text)
+}
+
+// live is one start of a cycle, of a random fate.
+func (h *history) live() {
+	h.now = h.now.Add(time.Duration(h.rnd.IntN(7200)-1800) * time.Second)
+	if h.rnd.IntN(8) == 0 {
+		h.edit()
+	}
+	f := &disktest.Faulty{FS: recorder{unsynced{disk.OS{}}, h}}
+	fate := h.fate(f)
+	a, m := h.agent(f, h.replies()...)
+	a.MaxIterations = 2 + h.rnd.IntN(4)
+	if h.rnd.IntN(8) > 0 {
+		a.Task = fmt.Sprintf("task %d", h.rnd.IntN(5))
+	}
+	if h.rnd.IntN(8) == 0 {
+		at := h.rnd.IntN(3)
+		m.during = func(i int) {
+			if i == at {
+				h.edit()
+			}
+		}
+	}
+	before := h.memory
+	report, err := a.RunOnce(h.t.Context())
+	h.check(f, before, report, err)
+	if len(f.Fired()) == 0 && fate != "reset" {
+		fate = report.Outcome
+	}
+	if errors.As(err, new(*Conflict)) {
+		fate = "conflict"
+	}
+	h.fates[fate]++
+	if h.rnd.IntN(40) == 0 {
+		h.fates["reset"]++
+		h.edits++
+		a, _ := h.agent(recorder{unsynced{disk.OS{}}, h})
+		if _, err := a.Reset(false); err != nil && !errors.As(err, new(*Conflict)) {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// fate sets the fault of a start: none mostly, else a crash or an error somewhere.
+func (h *history) fate(f *disktest.Faulty) string {
+	all := disktest.Faults()
+	switch h.rnd.IntN(4) {
+	case 0:
+		f.Fault = all[h.rnd.IntN(3)]
+		f.Fault.At = 1 + h.rnd.IntN(60)
+		return "crash"
+	case 1:
+		f.Fault = all[3+h.rnd.IntN(len(all)-3)]
+		f.Fault.At = 1 + h.rnd.IntN(60)
+		return "error"
+	}
+	return "none"
+}
+
+// replies are a few actions and, mostly, done.
+func (h *history) replies() (replies []string) {
+	for range h.rnd.IntN(4) {
+		switch h.rnd.IntN(4) {
+		case 0:
+			replies = append(replies, act("update_scratchpad", fmt.Sprintf(`{"fact":%d,"goals":["g%d"]}`, h.rnd.IntN(100), h.rnd.IntN(3))))
+		case 1:
+			replies = append(replies, act("update_scratchpad", fmt.Sprintf(`{"pending_actions":["p%d"],"notes":"short"}`, h.rnd.IntN(100))))
+		case 2:
+			replies = append(replies, "no action at all")
+		default:
+			replies = append(replies, act("effect", fmt.Sprintf(`{"label":"%d"}`, h.rnd.IntN(1000))))
+		}
+	}
+	if h.rnd.IntN(4) > 0 {
+		replies = append(replies, act("done", `{"summary":"seen"}`))
+	}
+	return replies
+}
+
+// edit is an operator who changes the file.
+func (h *history) edit() {
+	h.edits++
+	text := h.memory
+	switch h.rnd.IntN(4) {
+	case 0:
+		text = fmt.Sprintf("# edit %d\n%s", h.edits, text)
+	case 1:
+		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nedit_%d: true # mine\n", h.edits)
+	case 2:
+		text = fmt.Sprintf("current_task: edited %d\nnotes: my own words\n", h.edits)
+	default:
+		text = ""
+		h.must(ignoreMissing(os.Remove(h.home.Active())))
+	}
+	if text != "" {
+		h.must(os.WriteFile(h.home.Active(), []byte(text), 0o600))
+	}
+	h.memory = text
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// check wants the memory on disk to be as it was recorded, and a cycle that
+// went well to have saved it.
+func (h *history) check(f *disktest.Faulty, before string, report Report, err error) {
+	h.t.Helper()
+	if got := h.active(); got != h.memory {
+		h.t.Fatalf("%v: active.yaml was changed behind our back: %q", f.Fault, got)
+	}
+	if err != nil {
+		return
+	}
+	now := h.state(h.home.Active())
+	after := h.state(h.home.After(report.Cycle))
+	if h.memory == before || now.LastUpdated() == "" {
+		h.t.Fatalf("%v: cycle %s saved nothing", f.Fault, report.Cycle)
+	}
+	for _, key := range []string{"notes", "completed_tasks"} {
+		ours, _ := after.Value(key)
+		if got, _ := now.Value(key); fmt.Sprint(got) != fmt.Sprint(ours) {
+			h.t.Fatalf("%v: cycle %s: %s was not saved", f.Fault, report.Cycle, key)
+		}
+	}
+}
+
+// walk goes through all snapshots as they are now.
+func (h *history) walk() {
+	h.t.Helper()
+	for name, text := range h.contents {
+		if h.read(filepath.Join(h.home.Memory(), name)) != text {
+			h.t.Fatalf("%s was changed after it was written", name)
+		}
+	}
+	replayed := 0
+	for _, id := range h.cycles() {
+		if exists(h.home.Before(id)) != exists(h.home.After(id)) {
+			h.t.Fatalf("cycle %s has half a pair of snapshots", id)
+		}
+		if exists(h.home.Before(id)) && h.replay(id) {
+			replayed++
+		}
+	}
+	h.t.Logf("%d cycles replayed to the byte", replayed)
+}
+
+// replay compares _after with _before and the journal's changes, unless the
+// journal itself could not be written.
+func (h *history) replay(id string) bool {
+	h.t.Helper()
+	s := h.state(h.home.Before(id))
+	h.must(journal.Rebuild(s, journal.Read(h.home.Journal(id))))
+	got, err := s.Bytes()
+	h.must(err)
+	if string(got) == h.read(h.home.After(id)) {
+		return true
+	}
+	for _, e := range h.events(id) {
+		if d, ok := e.Data.(*journal.End); ok && strings.Contains(d.Error, "journal ") {
+			return false
+		}
+	}
+	h.t.Fatalf("cycle %s: _after is not _before with the journal's changes:\n%s\nwant\n%s", id, h.read(h.home.After(id)), got)
+	return false
+}
