@@ -34,6 +34,7 @@ func TestScript(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
+			e.Vars = append(e.Vars, noRest)
 			e.Values[server] = new(*modeltest.Server)
 			return nil
 		},
