@@ -23,30 +23,36 @@ const (
 // rules says which of our packages each part of the tree may import. The longest
 // prefix that fits a package holds. What stands below one may import its parent.
 var rules = map[string][]string{
-	"":                   {},
-	"cmd/rouse":          {"", "agent", "scratchpad", "tools", "internal"},
-	"bench":              {"agent/model/modeltest", "agent/model", "agent/journal", "internal", "agent", "scratchpad"},
-	"agent":              {"agent", "dispatcher", "scratchpad", "tools", "internal"},
-	"agent/model":        {},
-	"agent/config":       {},
-	"agent/journal":      {"scratchpad", "internal/disk", "internal/proc"},
-	"agent/conversation": {"agent/model", "dispatcher", "tools", "internal/redact"},
-	"dispatcher":         {"agent/journal", "scratchpad", "tools", "internal"},
-	"scratchpad":         {"internal/disk"},
-	"tools":              {"internal/disk", "internal/proc"},
-	"internal":           {},
-	"internal/disk":      {},
+	"":                       {},
+	"cmd/rouse":              {"", "agent", "scratchpad", "tools", "internal"},
+	"bench":                  {"agent/model/modeltest", "agent/model", "agent/journal", "internal", "agent", "scratchpad"},
+	"agent":                  {"agent", "dispatcher", "scratchpad", "tools", "internal"},
+	"agent/model":            {},
+	"agent/config":           {},
+	"agent/journal":          {"scratchpad", "internal/disk", "internal/proc"},
+	"agent/conversation":     {"agent/model", "dispatcher", "tools", "internal/redact"},
+	"dispatcher":             {"agent/journal", "scratchpad", "tools", "internal"},
+	"scratchpad":             {"internal/disk"},
+	"scratchpad/observation": {"internal"},
+	"tools":                  {"internal/disk", "internal/proc"},
+	"internal":               {},
+	"internal/disk":          {},
 }
 
 // only says which packages alone may import a library.
 var only = map[string]string{
-	"github.com/sashabaranov/go-openai": "agent/model",
-	"github.com/robfig/cron/v3":         "agent/schedule",
-	"github.com/spf13/cobra":            "cmd/rouse",
-	"github.com/gofrs/flock":            "agent",
-	"github.com/kaptinlin/jsonrepair":   "dispatcher",
-	"github.com/aymanbagabas/go-udiff":  "cmd/rouse",
-	"os/exec":                           "internal/proc",
+	"github.com/sashabaranov/go-openai":  "agent/model",
+	"github.com/robfig/cron/v3":          "agent/schedule",
+	"github.com/spf13/cobra":             "cmd/rouse",
+	"github.com/gofrs/flock":             "agent",
+	"github.com/kaptinlin/jsonrepair":    "dispatcher",
+	"github.com/aymanbagabas/go-udiff":   "cmd/rouse",
+	"os/exec":                            "internal/proc",
+	"modernc.org/sqlite":                 "scratchpad/observation",
+	"modernc.org/sqlite/lib":             "scratchpad/observation",
+	"github.com/klauspost/compress/zstd": "scratchpad/observation",
+	"github.com/wasilibs/go-re2":         "scratchpad/observation",
+	"github.com/itchyny/gojq":            "scratchpad/observation",
 }
 
 // file is one Go file of the project.

@@ -1,0 +1,393 @@
+package observation
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+)
+
+// Unit is what parts of a content are counted in.
+type Unit string
+
+// The units.
+const (
+	Bytes Unit = "bytes"      // from 0
+	Chars Unit = "characters" // from 0; code points, and bytes that are part of none
+	Lines Unit = "lines"      // from 1; a line ends with its newline
+)
+
+// Content is what an observation holds, to be read in parts. It is for one
+// goroutine, and must be closed.
+type Content struct {
+	Entry
+	s     *Store
+	small []byte // of one without a file
+	file  *os.File
+	page  []chunk // the page of the index that was read last
+	first int     // number of its first chunk
+	data  []byte  // chunk that was loaded last
+	held  int     // its number; -1 for none
+	coded []byte
+}
+
+// get gives the content of an entry within what may be seen. Whatever the id is
+// like, it takes the same one look.
+func (s *Store) get(id string, see scope) (*Content, error) {
+	c := &Content{s: s, held: -1}
+	row := s.db.QueryRow(`SELECT `+columns+`, content FROM entries WHERE id = ? AND `+see.where, append([]any{id}, see.args...)...)
+	err := c.Entry.scan(row, &c.small)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read observation %s: %w", id, s.explain(err))
+	}
+	if c.Entry.file == "" {
+		c.small = append([]byte{}, c.small...)
+		c.page = []chunk{{size: measure(c.small)}}
+		c.data, c.held = c.small, 0
+		return c, nil
+	}
+	c.file, err = os.Open(filepath.Join(s.dir, contents, c.Entry.file))
+	if errors.Is(err, fs.ErrNotExist) { // removed a moment ago
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read observation %s: %w", id, err)
+	}
+	return c, nil
+}
+
+// Close ends the use of the content.
+func (c *Content) Close() error {
+	if c.file == nil {
+		return nil
+	}
+	return c.file.Close()
+}
+
+// Total is how many of a unit there are.
+func (c *Content) Total(u Unit) int64 {
+	switch u {
+	case Bytes:
+		return c.Entry.Bytes
+	case Chars:
+		return c.Runes
+	}
+	return c.Entry.Lines
+}
+
+// readPage reads the page of the index that holds the chunk where x of a column
+// is. The columns are byte, rune, line and k.
+func (c *Content) readPage(column string, x int64) error {
+	if c.file == nil {
+		return nil
+	}
+	var p page
+	err := c.s.db.QueryRow(`SELECT k, byte, rune, line, offset, sizes FROM chunks WHERE entry = ? AND `+column+
+		` <= ? ORDER BY k DESC LIMIT 1`, c.n, x).Scan(&p.k, &p.byte, &p.rune, &p.line, &p.offset, &p.sizes)
+	if errors.Is(err, sql.ErrNoRows) { // removed while it was read
+		return ErrNotFound
+	}
+	if err != nil {
+		return c.wrap(c.s.explain(err))
+	}
+	c.page, c.first = p.chunks(), p.k
+	return nil
+}
+
+func (c *Content) wrap(err error) error {
+	if err == nil || errors.Is(err, ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("read observation %s: %w", c.ID, err)
+}
+
+// find gives the number of the chunk in which unit number x, from 0, begins, or
+// in which the newline before it is.
+func (c *Content) find(u Unit, x int64) (int, error) {
+	column := "byte"
+	switch {
+	case u == Chars:
+		column = "rune"
+	case u == Lines && x > 0:
+		column, x = "line", x-1
+	}
+	if err := c.readPage(column, x); err != nil {
+		return 0, err
+	}
+	k := 0
+	for k+1 < len(c.page) && c.page[k+1].at(u) <= x {
+		k++
+	}
+	if u == Lines && x == 0 && column == "byte" {
+		k = 0
+	}
+	return c.first + k, nil
+}
+
+func (p place) at(u Unit) int64 {
+	switch u {
+	case Bytes:
+		return p.byte
+	case Chars:
+		return p.rune
+	}
+	return p.line
+}
+
+// chunk gives what the index says of chunk k; false after the last.
+func (c *Content) chunk(k int) (chunk, bool, error) {
+	if k < c.first || k >= c.first+len(c.page) {
+		if c.file == nil {
+			return chunk{}, false, nil
+		}
+		if err := c.readPage("k", int64(k)); err != nil {
+			return chunk{}, false, err
+		}
+		if k >= c.first+len(c.page) {
+			return chunk{}, false, nil
+		}
+	}
+	return c.page[k-c.first], true, nil
+}
+
+// load gives chunk k and its bytes, which hold until the next load; false after
+// the last chunk.
+func (c *Content) load(k int) (chunk, []byte, bool, error) {
+	ch, ok, err := c.chunk(k)
+	if err != nil || !ok || c.held == k {
+		return ch, c.data, ok, err
+	}
+	c.held = -1
+	if c.data, err = c.read(ch, c.data[:0], &c.coded); err != nil {
+		return ch, nil, false, c.wrap(err)
+	}
+	c.held = k
+	return ch, c.data, true, nil
+}
+
+// read appends the bytes of a chunk to out; coded is room for compressed ones.
+func (c *Content) read(ch chunk, out []byte, coded *[]byte) ([]byte, error) {
+	if c.file == nil {
+		return append(out, c.small...), nil
+	}
+	n := len(out)
+	if c.codec == Raw {
+		out = grow(out, n+ch.bytes)
+		_, err := c.file.ReadAt(out[n:], ch.offset)
+		return out, err
+	}
+	*coded = grow((*coded)[:0], ch.stored)
+	if _, err := c.file.ReadAt(*coded, ch.offset); err != nil {
+		return out, err
+	}
+	dec, err := c.s.decoder()
+	if err != nil {
+		return out, err
+	}
+	out, err = dec.DecodeAll(*coded, out)
+	if err == nil && len(out)-n != ch.bytes {
+		err = errors.New("the file is not what the index says")
+	}
+	return out, err
+}
+
+// grow gives p the length n.
+func grow(p []byte, n int) []byte {
+	if cap(p) < n {
+		p = append(make([]byte, 0, n), p...)
+	}
+	return p[:n]
+}
+
+// WriteTo writes all of the content, in constant memory.
+func (c *Content) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, c.Reader()) }
+
+// Reader reads all of the content from its beginning, in constant memory.
+func (c *Content) Reader() io.Reader { return &reader{c: c} }
+
+// reader gives chunk after chunk. It has a buffer of its own, so that the
+// content can be read elsewhere meanwhile.
+type reader struct {
+	c           *Content
+	k           int
+	rest        []byte
+	data, coded []byte
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(r.rest) == 0 {
+		ch, ok, err := r.c.chunk(r.k)
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			return 0, io.EOF
+		}
+		if r.data, err = r.c.read(ch, r.data[:0], &r.coded); err != nil {
+			return 0, r.c.wrap(err)
+		}
+		r.rest = r.data
+		r.k++
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// Part is a part of a content.
+type Part struct {
+	Unit Unit
+	// Start is that of the first unit, End that after the last one given: the
+	// start of the next part, unless it is past the last.
+	Start, End int64
+	Total      int64 // units in the whole content
+	Data       []byte
+	Char       int64 // number of the character with which Data begins
+	Cut        bool  // Data is only the beginning of the one line asked for
+}
+
+// Slice gives the units from start up to end, which is not included, and at most
+// limit bytes. Numbers outside of the content are brought inside. No character
+// is cut in half. A line longer than limit is cut, and its rest can be read by
+// characters.
+func (c *Content) Slice(u Unit, start, end int64, limit int) (Part, error) {
+	if u != Bytes && u != Chars && u != Lines {
+		return Part{}, fmt.Errorf("read observation %s: unit %q is not one of bytes, characters and lines", c.ID, u)
+	}
+	base := int64(0)
+	if u == Lines {
+		base = 1
+	}
+	total := c.Total(u)
+	p := Part{Unit: u, Total: total}
+	p.Start = min(max(start, base), total+base)
+	p.End = min(max(end, p.Start), total+base)
+	limit = max(limit, utf8.UTFMax)
+	p.Data = []byte{}
+	if p.Start == p.End || total == 0 {
+		p.Char = c.Runes
+		p.End = p.Start
+		return p, nil
+	}
+	want := p.End - p.Start
+	k, skip, err := c.seek(u, p.Start-base, &p.Char)
+	for err == nil && want > 0 {
+		var data []byte
+		var ok bool
+		if _, data, ok, err = c.load(k); err != nil || !ok {
+			break
+		}
+		n, units := take(u, data[skip:], want)
+		if len(p.Data)+n > limit {
+			p.Data = append(p.Data, data[skip:skip+n]...)
+			p.shorten(limit)
+			return p, nil
+		}
+		p.Data = append(p.Data, data[skip:skip+n]...)
+		want -= units
+		k, skip = k+1, 0
+	}
+	return p, err
+}
+
+// seek finds unit number x, from 0: its chunk, where in the chunk it begins, and
+// the number of the character there.
+func (c *Content) seek(u Unit, x int64, char *int64) (k, skip int, err error) {
+	if k, err = c.find(u, x); err != nil {
+		return 0, 0, err
+	}
+	ch, data, ok, err := c.load(k)
+	if err != nil || !ok {
+		return 0, 0, err
+	}
+	skip, _ = take(u, data, x-ch.at(u))
+	*char = ch.rune + int64(charsBefore(data, skip))
+	return k, skip, nil
+}
+
+// charsBefore counts the characters that begin before p[n].
+func charsBefore(p []byte, n int) int {
+	part := incomplete(p[:n])
+	if part > 0 {
+		if _, w := utf8.DecodeRune(p[n-part:]); w > part {
+			return countRunes(p[:n-part]) + 1
+		}
+	}
+	return countRunes(p[:n])
+}
+
+func countRunes(p []byte) int {
+	if isASCII(p) {
+		return len(p)
+	}
+	return utf8.RuneCount(p)
+}
+
+// take gives how many bytes of p are its first units, at most want, and how many
+// units end there.
+func take(u Unit, p []byte, want int64) (n int, units int64) {
+	switch u {
+	case Bytes:
+		units = min(want, int64(len(p)))
+		return int(units), units
+	case Chars:
+		return takeRunes(p, want)
+	}
+	for units < want {
+		i := bytes.IndexByte(p[n:], '\n')
+		if i < 0 {
+			return len(p), units
+		}
+		n, units = n+i+1, units+1
+	}
+	return n, units
+}
+
+func takeRunes(p []byte, want int64) (n int, units int64) {
+	if isASCII(p[:min(int64(len(p)), want)]) {
+		units = min(want, int64(len(p)))
+		return int(units), units
+	}
+	for n < len(p) && units < want {
+		if p[n] < utf8.RuneSelf {
+			n++
+		} else {
+			_, w := utf8.DecodeRune(p[n:])
+			n += w
+		}
+		units++
+	}
+	return n, units
+}
+
+// shorten brings a part that came out too large down to limit bytes.
+func (p *Part) shorten(limit int) {
+	whole := p.Data[:limit]
+	switch p.Unit {
+	case Bytes:
+		p.End = p.Start + int64(limit)
+	case Chars:
+		whole = whole[:limit-incomplete(whole)]
+		p.End = p.Start + int64(countRunes(whole))
+	case Lines:
+		if i := bytes.LastIndexByte(whole, '\n'); i >= 0 {
+			whole = whole[:i+1]
+			p.End = p.Start + int64(bytes.Count(whole, []byte{'\n'}))
+			break
+		}
+		whole = whole[:limit-incomplete(whole)]
+		p.End, p.Cut = p.Start+1, true
+	}
+	p.Data = whole
+}

@@ -1,0 +1,198 @@
+package observation
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// digest sums a content up as it passes, in bounded memory.
+type digest struct {
+	opt   Options
+	sum   hash.Hash
+	total place // lines counts newlines
+	text  bool  // valid UTF-8 without NUL so far
+	last  byte
+
+	head, tail []byte
+	media      string // by its first bytes
+	levels     levels
+	json       *jsonScan // nil if it is none; so for the next two
+	table      *table
+	page       *htmlScan
+}
+
+func newDigest(o Options) *digest { return &digest{opt: o, sum: sha256.New(), text: true} }
+
+// sniffed is how much of the beginning is kept at least, to tell what it is.
+const sniffed = 512
+
+// add takes the next block: whole chunks.
+func (d *digest) add(block []byte) {
+	if len(block) == 0 {
+		return
+	}
+	if d.media == "" {
+		d.begin(block)
+	}
+	d.sum.Write(block)
+	d.last = block[len(block)-1]
+	d.keepEnds(block)
+	if !d.text {
+		return
+	}
+	if d.json != nil {
+		d.json.add(block)
+	}
+	if d.table != nil {
+		d.table.add(block)
+	}
+	if d.page != nil {
+		d.page.add(block)
+		return
+	}
+	d.levels.add(block)
+}
+
+// begin looks at the first block and chooses what to look for.
+func (d *digest) begin(block []byte) {
+	d.media = http.DetectContentType(block)
+	d.text = !knownBinary(d.media)
+	start := bytes.TrimLeft(bytes.TrimPrefix(block, []byte("\ufeff")), " \t\r\n")
+	switch {
+	case len(start) == 0:
+	case start[0] == '{' || start[0] == '[':
+		d.json = newJSONScan()
+	case strings.HasPrefix(d.media, "text/html"):
+		d.page = &htmlScan{}
+	default:
+		d.table = sniffTable(block)
+	}
+}
+
+// knownBinary says whether the first bytes are those of a format that is no
+// text. What has merely odd bytes at its beginning is judged by all its bytes.
+func knownBinary(media string) bool {
+	return !strings.HasPrefix(media, "text/") && media != "application/octet-stream" && media != "application/postscript"
+}
+
+// keepEnds keeps what the preview needs.
+func (d *digest) keepEnds(p []byte) {
+	need := max(sniffed, d.opt.PreviewChars*utf8.UTFMax)
+	if room := need - len(d.head); room > 0 {
+		d.head = append(d.head, p[:min(room, len(p))]...)
+	}
+	if len(p) >= need {
+		d.tail = append(d.tail[:0], p[len(p)-need:]...)
+		return
+	}
+	d.tail = append(d.tail, p...)
+	if extra := len(d.tail) - need; extra > 0 {
+		d.tail = append(d.tail[:0], d.tail[extra:]...)
+	}
+}
+
+// count takes the size of a chunk.
+func (d *digest) count(s size) {
+	d.total.advance(s)
+	d.text = d.text && s.text
+}
+
+// entry is what was found out.
+func (d *digest) entry() Entry {
+	e := Entry{Bytes: d.total.byte, Runes: d.total.rune, Lines: d.total.line, SHA256: hex.EncodeToString(d.sum.Sum(nil))}
+	if d.total.byte > 0 && d.last != '\n' {
+		e.Lines++
+	}
+	e.valid = d.text
+	e.Kind = d.kind(e.Lines)
+	if e.Kind == Binary {
+		e.MIME = d.media
+		e.Summary = fmt.Sprintf("[BINARY: %d bytes, sha256=%s, %s]", e.Bytes, e.SHA256, e.MIME)
+		return e
+	}
+	e.Summary = d.preview()
+	e.Facts = clip(d.facts(e), d.opt.SummaryChars-utf8.RuneCountInString(e.Summary)-1)
+	return e
+}
+
+func (d *digest) kind(lines int64) Kind {
+	switch {
+	case !d.text:
+		return Binary
+	case d.page != nil:
+		return HTML
+	case d.json != nil && d.json.end():
+		return JSON
+	case d.table != nil && d.table.delimiter == '\t':
+		return TSV
+	case d.table != nil:
+		return CSV
+	case d.levels.found()*10 >= lines && d.levels.found() > 0:
+		return Log
+	}
+	return Text
+}
+
+// preview is the beginning and the end, or all of what is short.
+func (d *digest) preview() string {
+	n := d.opt.PreviewChars
+	omitted := d.total.rune - 2*int64(n)
+	if omitted <= 0 {
+		return string(d.whole())
+	}
+	head, tail := d.head, d.tail
+	for i := 0; i < n; i++ {
+		_, w := utf8.DecodeRune(head)
+		head = head[w:]
+		_, w = utf8.DecodeLastRune(tail)
+		tail = tail[:len(tail)-w]
+	}
+	return fmt.Sprintf("%s\n[... %d characters omitted ...]\n%s", d.head[:len(d.head)-len(head)], omitted, d.tail[len(tail):])
+}
+
+// whole is a content of at most two previews.
+func (d *digest) whole() []byte {
+	if rest := int(d.total.byte) - len(d.head); rest > 0 {
+		return append(d.head[:len(d.head):len(d.head)], d.tail[len(d.tail)-rest:]...)
+	}
+	return d.head
+}
+
+func (d *digest) facts(e Entry) string {
+	size := fmt.Sprintf("%s, %s", counted(e.Lines, "line"), counted(e.Runes, "character"))
+	switch e.Kind {
+	case HTML:
+		return size + "\n" + d.page.String()
+	case JSON:
+		return size + "\nJSON: " + d.json.String() + d.levels.String()
+	case CSV, TSV:
+		return size + "\n" + d.table.String(e.Lines)
+	}
+	return size + d.levels.String()
+}
+
+// counted is a number with its noun.
+func counted(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// clip is the first n characters of s at most.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	if n < 1 {
+		return ""
+	}
+	r := []rune(s)
+	return string(r[:n-1]) + "…"
+}

@@ -1,0 +1,257 @@
+package observation
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+
+	re2 "github.com/wasilibs/go-re2"
+)
+
+// Bounds of a pattern.
+const (
+	maxPattern  = 1000 // bytes
+	maxProgram  = 5000 // instructions, for the quick matcher
+	leastPrefix = 3    // bytes of a literal that is worth looking for first
+)
+
+// pattern finds the lines that match. A line is matched without its end, which
+// is "\n" or "\r\n".
+//
+// Three ways lead to the same lines: where every match must hold one of a few
+// literals, these are found first and the expression runs on their lines only;
+// else RE2 runs on many lines at once; and text that RE2 takes for something
+// else, which is not UTF-8, goes line by line.
+type pattern struct {
+	re       *regexp.Regexp
+	literals [][]byte
+	pure     bool // the pattern is its only literal
+	tree     *syntax.Regexp
+	quick    *re2.Regexp // nil if it will not do
+	loose    *re2.Regexp // the same without "end of line", for text with "\r"
+}
+
+// compile takes RE2's syntax, as package regexp does.
+func compile(expr string, ignoreCase bool) (*pattern, error) {
+	if len(expr) > maxPattern {
+		return nil, fmt.Errorf("pattern has %d bytes, %d are allowed", len(expr), maxPattern)
+	}
+	if ignoreCase {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		var se *syntax.Error
+		if errors.As(err, &se) {
+			return nil, fmt.Errorf("pattern: %s: `%s`", se.Code, se.Expr)
+		}
+		return nil, fmt.Errorf("pattern: %w", err)
+	}
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("pattern: %w", err)
+	}
+	p := &pattern{re: re, tree: tree}
+	p.pure = tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 && !slices.ContainsFunc(tree.Rune, isLineEnd)
+	if list := literals(tree.Simplify()); worth(list) >= leastPrefix || p.pure {
+		for _, s := range list {
+			p.literals = append(p.literals, []byte(s))
+		}
+	}
+	if len(p.literals) == 0 {
+		p.addQuick()
+	}
+	return p, nil
+}
+
+func isLineEnd(r rune) bool { return r == '\n' || r == '\r' || r == '\ufffd' }
+
+// addQuick makes RE2's forms of the pattern, if it can have any.
+func (p *pattern) addQuick() {
+	prog, err := syntax.Compile(p.tree.Simplify())
+	if err != nil || len(prog.Inst) > maxProgram {
+		return
+	}
+	form := func(ends syntax.Op) *re2.Regexp {
+		re, err := re2.Compile("(?:" + withinLine(p.tree, ends).String() + `)[^\n]*`)
+		if err != nil {
+			return nil
+		}
+		return re
+	}
+	p.quick, p.loose = form(syntax.OpEndLine), form(syntax.OpEmptyMatch)
+}
+
+// withinLine is an expression that, run over many lines, matches within one: no
+// class takes a newline, and what meant the ends of the text means those of a
+// line. ends stands in for "end of line".
+func withinLine(re *syntax.Regexp, ends syntax.Op) *syntax.Regexp {
+	out := *re
+	switch re.Op {
+	case syntax.OpBeginText:
+		out.Op = syntax.OpBeginLine
+	case syntax.OpEndText, syntax.OpEndLine:
+		out.Op = ends
+		out.Flags &^= syntax.WasDollar
+	case syntax.OpAnyChar:
+		out.Op = syntax.OpAnyCharNotNL
+	case syntax.OpCharClass:
+		out.Rune = withoutNewline(re.Rune)
+		if len(out.Rune) == 0 {
+			out.Op = syntax.OpNoMatch
+		}
+	}
+	out.Sub = make([]*syntax.Regexp, len(re.Sub))
+	for i, sub := range re.Sub {
+		out.Sub[i] = withinLine(sub, ends)
+	}
+	return &out
+}
+
+// withoutNewline takes "\n" out of a class, which is a list of ranges.
+func withoutNewline(class []rune) []rune {
+	var out []rune
+	for i := 0; i+1 < len(class); i += 2 {
+		lo, hi := class[i], class[i+1]
+		if lo > '\n' || hi < '\n' {
+			out = append(out, lo, hi)
+			continue
+		}
+		if lo < '\n' {
+			out = append(out, lo, '\n'-1)
+		}
+		if hi > '\n' {
+			out = append(out, '\n'+1, hi)
+		}
+	}
+	return out
+}
+
+// literals gives strings one of which is in every match, or nil.
+func literals(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		if re.Flags&syntax.FoldCase != 0 || slices.Contains(re.Rune, '\ufffd') {
+			return nil
+		}
+		return []string{string(re.Rune)}
+	case syntax.OpCapture, syntax.OpPlus:
+		return literals(re.Sub[0])
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return literals(re.Sub[0])
+		}
+	case syntax.OpConcat:
+		var best []string
+		for _, sub := range re.Sub {
+			if l := literals(sub); worth(l) > worth(best) {
+				best = l
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			l := literals(sub)
+			if l == nil {
+				return nil
+			}
+			all = append(all, l...)
+		}
+		return all
+	}
+	return nil
+}
+
+// worth is how many bytes the shortest of a few literals has.
+func worth(list []string) int {
+	if len(list) == 0 || len(list) > 8 {
+		return 0
+	}
+	least := len(list[0])
+	for _, s := range list {
+		least = min(least, len(s))
+	}
+	return least
+}
+
+// lines calls yield with the beginning and the end, which is its newline or the
+// end of b, of each line of b that matches. b is whole lines; text says that it
+// is UTF-8.
+func (p *pattern) lines(b []byte, text bool, yield func(start, end int)) {
+	switch {
+	case len(b) == 0:
+	case len(p.literals) > 0:
+		p.byLiterals(b, yield)
+	case !text || p.quick == nil || p.loose == nil:
+		for o := 0; o < len(b); {
+			end := lineEnd(b, o)
+			if p.re.Match(bare(b[o:end])) {
+				yield(o, end)
+			}
+			o = end + 1
+		}
+	case bytes.IndexByte(b, '\r') >= 0:
+		p.byRE2(p.loose, b, func(start, end int) {
+			if p.re.Match(bare(b[start:end])) {
+				yield(start, end)
+			}
+		})
+	default:
+		p.byRE2(p.quick, b, yield)
+	}
+}
+
+func (p *pattern) byRE2(re *re2.Regexp, b []byte, yield func(start, end int)) {
+	next := 0
+	for _, m := range re.FindAllIndex(b, -1) {
+		if m[0] < next || m[0] == len(b) && b[len(b)-1] == '\n' {
+			continue
+		}
+		start, end := bytes.LastIndexByte(b[next:m[0]], '\n')+1+next, lineEnd(b, m[0])
+		if m[1] <= end || p.re.Match(bare(b[start:end])) { // a literal newline can lead out of the line
+			yield(start, end)
+		}
+		next = end + 1
+	}
+}
+
+func (p *pattern) byLiterals(b []byte, yield func(start, end int)) {
+	at := make([]int, len(p.literals)) // where each is next; len(b) for nowhere
+	for i := range at {
+		at[i] = -1
+	}
+	for o := 0; o < len(b); {
+		hit := len(b)
+		for i, s := range p.literals {
+			if at[i] < o {
+				at[i] = indexFrom(b, s, o)
+			}
+			hit = min(hit, at[i])
+		}
+		if hit == len(b) {
+			return
+		}
+		start, end := bytes.LastIndexByte(b[o:hit], '\n')+1+o, lineEnd(b, hit)
+		if p.pure || p.re.Match(bare(b[start:end])) {
+			yield(start, end)
+		}
+		o = end + 1
+	}
+}
+
+// indexFrom is bytes.Index from o on, with len(b) for nowhere.
+func indexFrom(b, s []byte, o int) int {
+	if i := bytes.Index(b[o:], s); i >= 0 {
+		return o + i
+	}
+	return len(b)
+}
+
+func lineEnd(b []byte, o int) int { return indexFrom(b, []byte{'\n'}, o) }
+
+// bare is a line without the "\r" of "\r\n".
+func bare(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }

@@ -1,0 +1,5 @@
+//go:build race
+
+package observation
+
+const raceEnabled = true
