@@ -27,6 +27,8 @@ type Agent struct {
 	Redact *redact.Redactor // nil hides nothing
 	Disk   disk.FS          // nil is the machine's
 
+	// Workspace is where tools work.
+	Workspace string
 	// Mark is in the environment of every process that the cycle's tools start.
 	Mark string
 	// MaxIterations and Timeout bound one cycle; both must be above 0.

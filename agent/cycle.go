@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"rouse/agent/conversation"
@@ -34,7 +35,7 @@ type cycle struct {
 	choose                       bool // a task is to be chosen from the goals
 
 	reopened bool // it was interrupted and is being settled
-	ended    bool // the journal has its end already
+	ended    bool // its end is in the journal, or at least in _after
 }
 
 // begin decides what the cycle is about: the task it was given, the current
@@ -44,7 +45,7 @@ func (c *cycle) begin(task string) error {
 	switch {
 	case task != "":
 		changes = put(c.state, task)
-	case c.state.CurrentTask() != nil:
+	case scratchpad.TaskText(c.state.CurrentTask()) != "":
 		return nil
 	case len(c.state.Pending()) > 0:
 		changes = dispatcher.Promote(c.state)
@@ -102,13 +103,13 @@ func (a *Agent) ask(ctx context.Context, c *cycle) (model.Reply, error) {
 	reply.Text = a.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.tokens += reply.Usage.Input + reply.Usage.Output
 	return reply, c.journal.Append(&journal.Reply{
-		Text: reply.Text, Usage: journal.Usage(reply.Usage), Finish: reply.Finish,
+		Text: reply.Text, Calls: journalCalls(reply.Calls), Usage: journal.Usage(reply.Usage), Finish: reply.Finish,
 		Ms: a.now().Sub(sent).Milliseconds(),
 	})
 }
 
 func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
-	state, err := c.state.Bytes()
+	state, err := a.hide(c.state).Bytes()
 	if err != nil {
 		return model.Request{}, err
 	}
@@ -122,15 +123,41 @@ func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
 	return c.conversation.Request(turn), nil
 }
 
+func journalCalls(calls []model.Call) json.RawMessage {
+	if len(calls) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(calls)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// hide takes the secrets out of the values of a state that is to be sent, so
+// that what is left is YAML still.
+func (a *Agent) hide(s *scratchpad.State) *scratchpad.State {
+	c := s.Clone()
+	for _, key := range s.Keys() {
+		v, _ := s.Value(key)
+		if hidden := a.Redact.Any(v); !reflect.DeepEqual(hidden, v) {
+			// A value that cannot be set is hidden with the text.
+			_ = c.Apply(scratchpad.Change{Op: scratchpad.OpSet, Key: key, Value: hidden})
+		}
+	}
+	return c
+}
+
 // parse finds the action in a reply.
 func parse(reply model.Reply, c *cycle) (dispatcher.Action, int, error) {
 	if reply.Finish == "length" {
 		return dispatcher.Action{}, 0, errors.New("the reply was cut off at model.max_output; answer with the JSON object alone, or do less at a time")
 	}
-	if len(reply.Calls) > 0 && reply.Text == "" {
+	action, more, err := dispatcher.Parse(reply.Text, c.dispatcher.Repairable)
+	if err != nil && len(reply.Calls) > 0 {
 		return fromCall(reply.Calls)
 	}
-	return dispatcher.Parse(reply.Text, c.dispatcher.Repairable)
+	return action, more, err
 }
 
 // fromCall takes a native tool call that a server made of the model's JSON.

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,19 +22,42 @@ func (a *Agent) Reset(clean bool) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	// A cycle that cannot be settled is no reason to keep a memory that the
-	// operator wants gone; its snapshots and journal stay.
-	_, settleErr := a.settle()
+	settleErr := a.settleOrGiveUp()
 	to, err := a.setAside()
+	if clean {
+		err = cmp.Or(err, settleErr)
+	}
 	if err == nil && clean {
 		err = a.clean()
-	} else if settleErr != nil && err == nil && to == "" {
-		err = settleErr
 	}
 	if err != nil {
 		return to, fmt.Errorf("reset: %w", err)
 	}
 	return to, nil
+}
+
+// settleOrGiveUp settles an interrupted cycle. One that cannot be settled is no
+// reason to keep a memory that the operator wants gone: it then counts as
+// failed, and its snapshots and journal stay.
+func (a *Agent) settleOrGiveUp() error {
+	id, err := a.Home.newestID()
+	if err != nil || id == "" {
+		return err
+	}
+	_, err = a.settleIf(id)
+	if err == nil || errors.As(err, new(*Conflict)) {
+		return nil
+	}
+	t, readErr := readTrace(a.Home.Journal(id))
+	if readErr != nil {
+		return err
+	}
+	c, openErr := a.reopen(id, t)
+	if openErr != nil {
+		return err
+	}
+	defer c.journal.Close()
+	return cmp.Or(a.giveUp(c, a.Redact.String("not settled: "+err.Error())), err)
 }
 
 // setAside renames active.yaml to the first free name.

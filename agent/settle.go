@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,7 @@ func (a *Agent) settleCycle(id string) error {
 	if _, err := proc.EndLeftovers(t.mark, t.started); err != nil {
 		return err
 	}
-	if err := a.Home.sweep(a.disk()); err != nil {
+	if err := a.sweep(t); err != nil {
 		return err
 	}
 	if _, _, err := a.Home.Load(); err != nil {
@@ -63,14 +64,19 @@ func (a *Agent) settleCycle(id string) error {
 	}
 	defer c.journal.Close()
 	if err := a.rebuild(c, t); err != nil {
-		end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: err.Error()}
-		return cmp.Or(err, c.journal.Append(end), c.journal.Sync())
+		return err // the next wake says so again, until it is mended or reset
 	}
 	if c.base == nil { // it was interrupted before it did anything
-		end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: "interrupted before it began"}
-		return cmp.Or(c.journal.Append(end), c.journal.Sync())
+		return a.giveUp(c, "interrupted before it began")
 	}
-	return a.finish(c, t.ending(id), t.took)
+	_, err = a.finish(c, t.ending(id), t.took)
+	return err
+}
+
+// giveUp lets a cycle count as settled though its state was not saved.
+func (a *Agent) giveUp(c *cycle, why string) error {
+	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why}
+	return cmp.Or(c.journal.Append(end), c.journal.Sync())
 }
 
 // reopen opens the journal of an interrupted cycle to go on with it.
@@ -87,19 +93,16 @@ func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 	return c, a.attach(c)
 }
 
-// rebuild gives the cycle the state that it had reached. The state stays nil if
+// rebuild gives the cycle the state that it had reached. Its base stays nil if
 // the cycle had not come so far as to keep a snapshot.
 func (a *Agent) rebuild(c *cycle, t trace) error {
-	base, err := a.Home.LoadFile(a.Home.Before(c.id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	base, err := a.base(c.id, t)
+	if base == nil || err != nil {
 		return err
 	}
 	after, err := a.Home.LoadFile(a.Home.After(c.id))
 	if err == nil {
-		c.base, c.state = base, after
+		c.base, c.state, c.ended = base, after, true
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -113,15 +116,48 @@ func (a *Agent) rebuild(c *cycle, t trace) error {
 	return nil
 }
 
-// sweep removes the temporary files of writers that died.
-func (h Home) sweep(f disk.FS) error {
-	entries, err := os.ReadDir(h.Memory())
-	if err != nil {
+// base is the state as the cycle found it: _before, or active.yaml where that is
+// lost and this has not changed; nil where there was no _before yet.
+func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
+	base, err := a.Home.LoadFile(a.Home.Before(id))
+	if err == nil {
+		return base, nil
+	}
+	if active, hash, loadErr := a.Home.Load(); loadErr == nil && hash == t.base && t.iterations > 0 {
+		return active, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// sweep removes the temporary files of writers that died: our own, and those of
+// write_file calls that were under way.
+func (a *Agent) sweep(t trace) error {
+	dirs := []string{a.Home.Memory()}
+	for _, i := range t.open {
+		var args struct{ Path string }
+		if i.Tool == "write_file" && json.Unmarshal(i.Args, &args) == nil && filepath.IsLocal(args.Path) {
+			dirs = append(dirs, filepath.Join(a.Workspace, filepath.Dir(args.Path)))
+		}
+	}
+	for _, dir := range dirs {
+		if err := sweepFolder(a.disk(), dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sweepFolder(f disk.FS, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {
 		if disk.IsTemp(e.Name()) {
-			if err := f.Remove(filepath.Join(h.Memory(), e.Name())); err != nil {
+			if err := f.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
 		}

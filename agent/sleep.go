@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rouse/agent/journal"
+	"rouse/internal/disk"
 	"rouse/scratchpad"
 )
 
@@ -20,9 +21,9 @@ func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
 		_ = c.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
 	}
 	took := a.now().Sub(c.began)
-	err := a.finish(c, end, took)
+	slept, err := a.finish(c, end, took)
 	return Report{
-		Cycle: c.id, Outcome: end.Outcome, Exit: end.Exit, Err: runErr,
+		Cycle: c.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, runErr),
 		Iterations: c.iterations, Tokens: c.tokens, Took: took,
 	}, err
 }
@@ -54,47 +55,55 @@ func (c *cycle) ending(runErr error) journal.End {
 }
 
 // finish puts a cycle to sleep: its last changes, the snapshot _after, the saved
-// state, the event sleep. It serves the cycle that just ran and the one that was
-// interrupted, and does what is left where it was interrupted itself.
-func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) error {
+// state, the event sleep, which it returns. It serves the cycle that just ran
+// and the one that was interrupted, and does what is left where it was
+// interrupted itself. Where a step fails, the next wake finishes the cycle; a
+// journal that cannot be written does not keep the state from being saved.
+func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.Sleep, error) {
 	defer c.journal.Close()
-	if err := a.preserve(c, end); err != nil {
-		return fmt.Errorf("sleep: %w", err)
-	}
-	sleep := &journal.Sleep{
+	sleep := journal.Sleep{
 		Outcome: end.Outcome, Exit: end.Exit, Error: end.Error,
 		Iterations: c.iterations, Tokens: c.tokens, Ms: took.Milliseconds(),
 	}
+	err := c.end(end)
+	if failed := a.preserve(c); failed != nil {
+		sleep.Outcome, sleep.Exit = journal.Failed, 1
+		return sleep, fmt.Errorf("sleep: %w", cmp.Or(err, failed))
+	}
 	conflict := a.save(c)
-	if conflict != nil && !errors.As(conflict, new(*Conflict)) {
-		return fmt.Errorf("sleep: %w", conflict)
+	if !errors.As(conflict, new(*Conflict)) {
+		err = cmp.Or(err, conflict)
 	}
-	if conflict != nil {
-		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
+	if err == nil && conflict != nil {
+		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, a.Redact.String(conflict.Error())
 	}
-	if err := c.journal.Append(sleep); err != nil {
-		return fmt.Errorf("sleep: %w", err)
+	if err == nil {
+		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())
 	}
-	if err := c.journal.Sync(); err != nil {
-		return fmt.Errorf("sleep: %w", err)
+	if err != nil {
+		sleep.Outcome, sleep.Exit = journal.Failed, 1
+		return sleep, fmt.Errorf("sleep: %w", err)
 	}
-	return conflict
+	return sleep, conflict
 }
 
-// preserve records the end and writes _after, unless an interrupted sleep has.
-// It writes _after also when the journal cannot be written.
-func (a *Agent) preserve(c *cycle, end journal.End) error {
-	if exists(a.Home.After(c.id)) && c.reopened {
+// end makes the last changes and journals the end, unless that is done.
+func (c *cycle) end(end journal.End) error {
+	if c.ended {
 		return nil
 	}
-	var journalled error
-	if !c.ended {
-		if c.state.Apply(end.Changes...) != nil {
-			end.Changes = nil // the memory is full; the journal holds the error
-		}
-		journalled = c.journal.Append(&end)
+	if c.state.Apply(end.Changes...) != nil {
+		end.Changes = nil // the memory is full; the journal holds the error
 	}
-	return cmp.Or(journalled, c.state.Snapshot(a.disk(), a.Home.After(c.id)))
+	return c.journal.Append(&end)
+}
+
+// preserve writes _after, unless an interrupted sleep has.
+func (a *Agent) preserve(c *cycle) error {
+	if c.reopened && exists(a.Home.After(c.id)) {
+		return nil
+	}
+	return c.state.Snapshot(a.disk(), a.Home.After(c.id))
 }
 
 // Conflict says that the state was edited while a cycle ran, and that both sides
@@ -117,30 +126,64 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("%s was %s while the cycle ran; it is left as it is, and the cycle's result is in %s", c.Active, why, c.After)
 }
 
+// errEdited says that the state was edited while it was being saved.
+var errEdited = errors.New("edited while it was being saved")
+
 // save stamps the state and replaces active.yaml, unless somebody edited that
-// since the cycle woke: then both sides are merged, or the edit stays.
+// since the cycle woke: then both sides are merged, or the edit stays. The last
+// look at the file is just before it is replaced.
 func (a *Agent) save(c *cycle) error {
+	for {
+		merged, hash, err := a.merge(c)
+		if err == nil && merged != nil {
+			err = merged.Save(unlessEdited{a.disk(), a.Home, hash}, a.Home.Active(), a.now())
+		} else {
+			err = cmp.Or(err, a.disk().SyncDir(a.Home.Memory()))
+		}
+		if !errors.Is(err, errEdited) {
+			return err
+		}
+	}
+}
+
+// merge gives what active.yaml is to hold, nil where it holds that already, and
+// the hash of what it was decided on.
+func (a *Agent) merge(c *cycle) (merged *scratchpad.State, hash string, err error) {
 	theirs, hash, err := a.Home.Load()
 	conflict := &Conflict{Active: a.Home.Rel(a.Home.Active()), After: a.Home.Rel(a.Home.After(c.id))}
 	switch {
 	case err != nil:
 		conflict.Cause = err
-		return conflict
+		return nil, hash, conflict
 	case hash == c.baseHash:
-		return c.state.Save(a.disk(), a.Home.Active(), a.now())
+		return c.state, hash, nil
 	case scratchpad.Equal(theirs, c.state) && hash != "":
-		return nil // it was saved before the cycle was interrupted
+		return nil, hash, nil // it was saved before the cycle was interrupted
 	case hash == "" && scratchpad.Equal(c.base, c.state):
-		return nil // removed, and the cycle had nothing to add
+		return nil, hash, nil // removed, and the cycle had nothing to add
 	case hash == "":
-		return conflict
+		return nil, hash, conflict
 	}
-	merged, keys := scratchpad.Merge(c.base, c.state, theirs)
-	if len(keys) > 0 {
-		conflict.Keys = keys
-		return conflict
+	merged, conflict.Keys = scratchpad.Merge(c.base, c.state, theirs)
+	if len(conflict.Keys) > 0 {
+		return nil, hash, conflict
 	}
-	return merged.Save(a.disk(), a.Home.Active(), a.now())
+	return merged, hash, nil
+}
+
+// unlessEdited replaces active.yaml only while it has the hash that was decided on.
+type unlessEdited struct {
+	disk.FS
+	home Home
+	hash string
+}
+
+// Rename is the moment at which active.yaml is replaced.
+func (u unlessEdited) Rename(oldname, newname string) error {
+	if _, hash, err := u.home.Load(); err != nil || hash != u.hash {
+		return errEdited
+	}
+	return u.FS.Rename(oldname, newname)
 }
 
 // failure says in the notes that a cycle failed. Where the notes already end in
@@ -170,8 +213,10 @@ func sameFailure(line, reason string) (count int, since string, ok bool) {
 	}
 	count, since, rest = 1, rest[:len(cycleForm)], rest[len(cycleForm):]
 	if i := strings.LastIndex(rest, " ("); i >= 0 {
-		if n, err := fmt.Sscanf(rest[i:], " (%d times in a row since %15s", &count, &since); n == 2 && err == nil {
-			rest = rest[:i]
+		var times int
+		var first string
+		if n, err := fmt.Sscanf(rest[i:], " (%d times in a row since %15s", &times, &first); n == 2 && err == nil {
+			count, since, rest = times, first, rest[:i]
 		}
 	}
 	return count, since, withoutNumbers(rest) == withoutNumbers(" failed: "+reason)

@@ -108,8 +108,15 @@ func (a *Agent) record(c *cycle, settled string) error {
 	if err := c.journal.Append(wake); err != nil {
 		return err
 	}
-	return c.base.Snapshot(a.disk(), a.Home.Before(c.id))
+	return c.base.Snapshot(laterSync{a.disk()}, a.Home.Before(c.id))
 }
+
+// laterSync leaves the name of _before to be made durable with that of _after:
+// until then a cycle that loses it can be settled from active.yaml.
+type laterSync struct{ disk.FS }
+
+// SyncDir does nothing.
+func (laterSync) SyncDir(string) error { return nil }
 
 // name gives the cycle the first free id after the newest one, and opens its
 // journal.

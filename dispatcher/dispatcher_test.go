@@ -247,6 +247,7 @@ func TestDone(t *testing.T) {
 	}{
 		{"next takes its place", "current_task: a\npending_actions: [b, c]\n", "b", []any{map[string]any{"task": "a", "summary": "ok\n[TOOL] x"}}},
 		{"nothing pending", "current_task: a\n", nil, []any{map[string]any{"task": "a", "summary": "ok\n[TOOL] x"}}},
+		{"a number in the queue", "current_task: a\npending_actions: [1]\n", "1", []any{map[string]any{"task": "a", "summary": "ok\n[TOOL] x"}}},
 		{"no current task", "pending_actions: [b]\n", "b", []any{}},
 		{"a mapping", "current_task: {task: a, why: w}\n", nil, []any{map[string]any{"task": map[string]any{"task": "a", "why": "w"}, "summary": "ok\n[TOOL] x"}}},
 	}
@@ -313,7 +314,7 @@ func TestOutput(t *testing.T) {
 		{"split rune", []string{"a\xc3", "\xa9b"}, "aéb"},
 		{"NUL", []string{"a\x00b"}, "[BINARY: 3 bytes, sha256="},
 		{"bad byte", []string{"a\xff", "b"}, "[BINARY: 3 bytes, sha256="},
-		{"cut rune at the end", []string{"ab\xc3"}, "[BINARY: 3 bytes, sha256="},
+		{"cut rune at the end", []string{"ab\xc3"}, "ab\ufffd"},
 		{"exactly shown", []string{strings.Repeat("x", shown)}, strings.Repeat("x", shown)},
 		{"one more", []string{strings.Repeat("x", shown), "y"}, strings.Repeat("x", shown-shownTail) + "\n[... 1 characters omitted ...]\n" + strings.Repeat("x", shownTail-1) + "y"},
 		{"runes", []string{"<" + big, big + ">"}, "<" + strings.Repeat("é", 6143) + "\n[... 32770 characters omitted ...]\n" + strings.Repeat("é", 2047) + ">"},

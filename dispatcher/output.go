@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"net/http"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -92,15 +93,15 @@ func incomplete(p []byte) int {
 
 // text is what the model sees.
 func (o *output) text() string {
-	if o.binary || len(o.partial) > 0 {
+	if o.binary {
 		return fmt.Sprintf("[BINARY: %d bytes, sha256=%x, %s]", o.bytes, o.sum.Sum(nil), http.DetectContentType(o.head))
 	}
 	if o.bytes <= shown {
-		return string(o.head)
+		return strings.ToValidUTF8(string(o.head), "\ufffd") // it may end in the middle of a character
 	}
 	head := wholeRunes(o.head[:shown-shownTail])
 	tail := append(o.head[shown-shownTail:len(o.head):len(o.head)], o.tail...)
-	tail = fromRuneStart(tail[len(tail)-shownTail:])
+	tail = wholeRunes(fromRuneStart(tail[len(tail)-shownTail:]))
 	omitted := o.runes - int64(utf8.RuneCount(head)) - int64(utf8.RuneCount(tail))
 	return fmt.Sprintf("%s\n[... %d characters omitted ...]\n%s", head, omitted, tail)
 }

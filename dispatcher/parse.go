@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,7 +34,7 @@ func parseErrorf(format string, args ...any) error {
 // more. JSON that must be repaired is taken only where repairable says so of
 // its tool, so that a guess never writes, executes or sends anything.
 func Parse(text string, repairable func(tool string) bool) (a Action, more int, err error) {
-	objects, damaged, err := scan(afterThinking(text))
+	objects, damaged, err := scan(text)
 	if err != nil {
 		return Action{}, 0, err
 	}
@@ -53,18 +54,6 @@ func Parse(text string, repairable func(tool string) bool) (a Action, more int, 
 	return Action{}, 0, parseErrorf(`no JSON object in the reply; answer {"tool": "name", "args": {...}}`)
 }
 
-// afterThinking drops a leading <think> block. One without an end leaves
-// nothing: all of the reply was thought.
-func afterThinking(text string) string {
-	text = strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n")
-	rest, ok := strings.CutPrefix(text, "<think>")
-	if !ok {
-		return text
-	}
-	_, answer, _ := strings.Cut(rest, "</think>")
-	return answer
-}
-
 // objectStart matches a brace that begins an object, not one in prose.
 var objectStart = regexp.MustCompile(`\{\s*(["'}]|[A-Za-z_]\w*\s*:)`)
 
@@ -74,6 +63,11 @@ var objectStart = regexp.MustCompile(`\{\s*(["'}]|[A-Za-z_]\w*\s*:)`)
 func scan(text string) (objects []json.RawMessage, damaged string, err error) {
 	for {
 		at := objectStart.FindStringIndex(text)
+		if open := strings.Index(text, "<think>"); open >= 0 && (at == nil || open < at[0]) {
+			// Thought goes on to its end, or to that of the reply.
+			_, text, _ = strings.Cut(text[open:], "</think>")
+			continue
+		}
 		if closed := strings.Index(text, "</think>"); closed >= 0 && (at == nil || closed < at[0]) {
 			// What came before was thought, its opening tag lost on the way.
 			objects, text = nil, text[closed+len("</think>"):]
@@ -114,6 +108,9 @@ func countActions(objects []json.RawMessage) (n int) {
 	return n
 }
 
+// remarks are members that models like to add and that change nothing.
+var remarks = []string{"thought", "thoughts", "thinking", "reasoning", "reason", "explanation", "comment", "plan"}
+
 // decodeAction reads {"tool": "...", "args": {...}} strictly: a member given
 // twice or unknown means that what was meant is not certain.
 func decodeAction(object json.RawMessage) (Action, error) {
@@ -126,7 +123,7 @@ func decodeAction(object json.RawMessage) (Action, error) {
 			return decodeArgs(value, &a)
 		case key == "tool" || key == "args":
 			return parseErrorf("%q stands twice in the object", key)
-		case key == "command" || key == "path" || key == "arguments" || key == "parameters":
+		case !slices.Contains(remarks, key):
 			return parseErrorf(`%q stands beside "tool"; put the arguments in "args"`, key)
 		}
 		return nil

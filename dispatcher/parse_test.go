@@ -51,6 +51,8 @@ func TestParse(t *testing.T) {
 		{name: "args beside tool", text: `{"tool":"shell","command":"ls"}`, err: `put the arguments in "args"`},
 		{name: "tool twice", text: `{"tool":"echo","tool":"shell","args":{}}`, err: "stands twice"},
 		{name: "args twice", text: `{"tool":"echo","args":{"a":1},"args":{"a":2}}`, err: "stands twice"},
+		{name: "unknown member", text: `{"tool":"write_file","args":{},"dry_run":true}`, err: `"dry_run" stands beside`},
+		{name: "thought without end, later", text: `Sure <think>{"tool":"shell","args":{}}`, err: "no JSON object"},
 		{name: "thought without end", text: `<think>{"tool":"echo","args":{}}`, err: "no JSON object"},
 		{name: "NaN", text: `{"tool":"shell","args":{"n":NaN}}`, err: "damaged"},
 		{name: "comment", text: "{\"tool\":\"shell\", // run it\n\"args\":{}}", err: "damaged"},

@@ -125,8 +125,14 @@ func Promote(s *scratchpad.State) []scratchpad.Change {
 	if len(pending) == 0 {
 		return []scratchpad.Change{{Op: "set", Key: "current_task", Value: nil}}
 	}
+	next := pending[0]
+	switch next.(type) {
+	case string, map[string]any:
+	default: // a task is a text or a mapping, an item of the queue may be anything
+		next = scratchpad.TaskText(next)
+	}
 	return []scratchpad.Change{
-		{Op: "set", Key: "current_task", Value: pending[0]},
+		{Op: "set", Key: "current_task", Value: next},
 		{Op: "set", Key: "pending_actions", Value: pending[1:]},
 	}
 }
