@@ -79,8 +79,8 @@ func signalName(s syscall.Signal) string {
 	return s.String()
 }
 
-// errIdle ends a cycle that has nothing to do.
-var errIdle = errors.New("nothing to do")
+// ErrIdle ends a cycle that has nothing to do.
+var ErrIdle = errors.New("nothing to do")
 
 // maxProblems is how many replies without an action, in a row, end a cycle.
 const maxProblems = 3

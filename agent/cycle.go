@@ -53,7 +53,7 @@ func (c *cycle) begin(task string) error {
 		c.choose = true
 		return nil
 	default:
-		return errIdle
+		return ErrIdle
 	}
 	return c.dispatcher.Change(changes...)
 }

@@ -3,6 +3,8 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +46,9 @@ func TestSyncsOfACycle(t *testing.T) {
 // A memory that is almost full: what does not fit ends the cycle or is refused,
 // nothing that was there is lost, and the next wake loads it.
 func TestMemoryAlmostFull(t *testing.T) {
+	if raced() {
+		t.Skip("the race detector makes 8 MiB of YAML take minutes, and there is one goroutine")
+	}
 	const room = 20 // bytes
 	big := strings.Repeat(strings.Repeat("x", 99)+"\n", (scratchpad.MaxBytes-len(oldState)-4000)/102)
 	tests := []struct {
@@ -127,4 +132,10 @@ func TestRepeatedFailureTakesOneLine(t *testing.T) {
 	if strings.Count(notes, "failed") != 1 || !strings.Contains(notes, "(30 times in a row since 20260401_150154)") || sizes[29] > sizes[1]+1 {
 		t.Errorf("sizes %v, notes %q", sizes, notes)
 	}
+}
+
+// raced says whether the race detector watches this test.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

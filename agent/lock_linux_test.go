@@ -25,15 +25,14 @@ func TestParallelStarts(t *testing.T) {
 	for round := range rounds {
 		s := newSite(t, filepath.Join(quickDir(t), "home"))
 		server := modeltest.New(modeltest.Reply{Stall: true, Repeat: true})
-		holder := s.race(t, server)
+		kill := s.race(t, server)
 		if got := s.files(); len(got) != 4 || s.active() != oldState { // journal, log, active.yaml, _before
 			t.Fatalf("round %d: files %q", round, got)
 		}
 		if n := len(server.Requests()); n != 1 {
 			t.Fatalf("round %d: %d cycles asked the model", round, n)
 		}
-		s.must(holder.Process.Kill())
-		holder.Wait() // it was killed, as its state says
+		kill()
 		server.Close()
 		s.wakeAgain("after the holder was killed")
 		s.checkSettled("after the holder was killed")
@@ -42,8 +41,8 @@ func TestParallelStarts(t *testing.T) {
 }
 
 // race starts the program many times, waits for all but one to exit with 75, and
-// gives the one that goes on.
-func (s *site) race(t *testing.T, server *modeltest.Server) *exec.Cmd {
+// gives a function that kills the one that goes on.
+func (s *site) race(t *testing.T, server *modeltest.Server) (kill func()) {
 	t.Helper()
 	type ended struct {
 		cmd  *exec.Cmd
@@ -69,10 +68,12 @@ func (s *site) race(t *testing.T, server *modeltest.Server) *exec.Cmd {
 		delete(living, e.cmd)
 	}
 	waitUntil(t, "a request", func() bool { return len(server.Requests()) > 0 })
-	for cmd := range living {
-		return cmd
+	return func() {
+		for cmd := range living {
+			s.must(cmd.Process.Kill())
+			<-ends
+		}
 	}
-	return nil
 }
 
 // files lists the files of the memory and the logs.

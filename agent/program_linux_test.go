@@ -111,7 +111,9 @@ func (s *site) leftovers() (left []string) {
 	for _, dir := range dirs {
 		if cwd, err := os.Readlink(dir); err == nil && strings.HasPrefix(cwd, s.home.Dir+"/") {
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(dir), "cmdline"))
-			left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+			if len(line) > 0 { // else it is on its way out, and has given its memory back
+				left = append(left, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+			}
 		}
 	}
 	return left

@@ -35,7 +35,7 @@ func (c *cycle) ending(runErr error) journal.End {
 	switch {
 	case runErr == nil:
 		return journal.End{Outcome: journal.Done}
-	case errors.Is(runErr, errIdle):
+	case errors.Is(runErr, ErrIdle):
 		return journal.End{Outcome: journal.Idle}
 	case errors.As(runErr, &limit):
 		return journal.End{

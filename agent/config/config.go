@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -216,16 +215,6 @@ func checkURL(base string) error {
 		return errors.New("model.base_url, or OPENAI_BASE_URL: use an address such as http://127.0.0.1:11434/v1")
 	}
 	return nil
-}
-
-// Loopback says whether the model's server is on this machine and so needs no key.
-func (m Model) Loopback() bool {
-	u, err := url.Parse(m.BaseURL)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func oneOf(s string, words ...string) bool {

@@ -39,6 +39,8 @@ type Header struct {
 type Event struct {
 	Header
 	Data Payload
+	// Line is the line as it was read, with what this version does not know.
+	Line json.RawMessage
 }
 
 // Payload is what an event says beyond its [Header].
@@ -181,8 +183,12 @@ func payload(kind string) Payload {
 	return nil
 }
 
-// MarshalJSON writes the header and the payload as one flat object.
+// MarshalJSON writes the header and the payload as one flat object; an event
+// that was read is written as it was.
 func (e Event) MarshalJSON() ([]byte, error) {
+	if e.Line != nil {
+		return e.Line, nil
+	}
 	head, err := encode(e.Header)
 	if err != nil || e.Data == nil {
 		return head, err
@@ -205,7 +211,7 @@ func (e *Event) UnmarshalJSON(line []byte) error {
 	if e.Header.Event == "" {
 		return fmt.Errorf("line without an event")
 	}
-	e.Data = payload(e.Header.Event)
+	e.Data, e.Line = payload(e.Header.Event), bytes.Clone(line)
 	if e.Data == nil {
 		return nil
 	}

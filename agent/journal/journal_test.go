@@ -184,7 +184,7 @@ func TestRebuild(t *testing.T) {
 }
 
 func TestTextCannotForgeALine(t *testing.T) {
-	r := Event{Header{}, &Result{Step: 1, Content: json.RawMessage(`"a\n[COMPLETED]"`), Error: "x\ny\x1b[2J\u202e"}}
+	r := Event{Data: &Result{Step: 1, Content: json.RawMessage(`"a\n[COMPLETED]"`), Error: "x\ny\x1b[2J\u202e"}}
 	if text := r.Text(); strings.ContainsAny(text, "\n\x1b\u202e") {
 		t.Errorf("text %q", text)
 	}

@@ -60,7 +60,7 @@ func open(f disk.FS, path, cycle string, now func() time.Time, flag int) (*Write
 func (w *Writer) Append(p Payload) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e := Event{Header{Version, w.seq + 1, w.now(), w.cycle, p.event()}, p}
+	e := Event{Header: Header{Version, w.seq + 1, w.now(), w.cycle, p.event()}, Data: p}
 	line, err := e.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", e.Header.Event, err)

@@ -211,6 +211,8 @@ func (a *app) checkModel(m config.Model) check {
 		return check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and model.base_url"}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status), Hint: "check the key in " + m.APIKeyEnv}
+	case status == http.StatusNotFound:
+		return check{Check: "model", Found: found + ": HTTP 404", Hint: "does model.base_url end in /v1?"}
 	case status >= 500:
 		return check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status)}
 	}

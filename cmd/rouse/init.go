@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +20,7 @@ func (a *app) newInit() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a home for an agent",
-		Long: `Make a home in DIR (default: the current folder): rules.md, rouse.yaml, scratchpad with a
+		Long: `Make a home in DIR (default: $ROUSE_HOME, else the current folder): rules.md, rouse.yaml, scratchpad with a
 first task, logs, bin. What is there already is left as it is.
 
 Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
@@ -32,12 +33,7 @@ Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
 }
 
 func (a *app) init(dir string) error {
-	if dir == "" {
-		dir = a.home
-	}
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, a.home, a.getenv("ROUSE_HOME"), ".")
 	made, err := writeTemplate(dir)
 	if err != nil {
 		return fmt.Errorf("init: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/journal"
+	"rouse/internal/proc"
 )
 
 func (a *app) newLog() *cobra.Command {
@@ -45,20 +46,23 @@ func (a *app) log(args []string, follow, asJSON bool) error {
 		return fmt.Errorf("log: %w", err)
 	}
 	defer f.Close()
-	var r io.Reader = f
-	if follow {
-		r = &tail{file: f}
-	}
-	for e, err := range journal.ReadFrom(r) {
+	t := &tail{file: f, follow: follow}
+	for e, err := range journal.ReadFrom(t) {
 		if err != nil {
 			return fmt.Errorf("log: %w", err)
 		}
 		if err := a.printEvent(e, asJSON); err != nil {
 			return err
 		}
+		if w, ok := e.Data.(*journal.Wake); ok {
+			t.owner = w.Owner
+		}
 		if e.Event == "sleep" {
 			return nil
 		}
+	}
+	if follow {
+		return fmt.Errorf("cycle %s was interrupted; the next wake settles it", id)
 	}
 	return nil
 }
@@ -98,13 +102,19 @@ func pickCycle(h agent.Home, args []string) (string, error) {
 	return ids[0], nil
 }
 
-// tail reads a file that grows: at its end it waits.
-type tail struct{ file *os.File }
+// tail reads a file that grows: at its end it waits, while the process that
+// writes it lives.
+type tail struct {
+	file   *os.File
+	follow bool
+	owner  proc.Identity
+}
 
 func (t *tail) Read(p []byte) (int, error) {
 	for {
+		alive := t.owner.PID == 0 || t.owner.Alive() // asked before the last look
 		n, err := t.file.Read(p)
-		if n > 0 || err != io.EOF {
+		if n > 0 || err != io.EOF || !t.follow || !alive {
 			return n, err
 		}
 		time.Sleep(100 * time.Millisecond)

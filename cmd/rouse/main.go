@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/internal/redact"
 )
 
 // Exit codes, the same for every verb.
@@ -30,7 +31,7 @@ const (
 type app struct {
 	home    string // the flag --home
 	environ []string
-	stdin   io.Reader
+	secrets []string // names of variables, once the configuration is read
 	stdout  io.Writer
 	stderr  io.Writer
 	now     func() time.Time
@@ -61,7 +62,7 @@ func usage(err error) error {
 
 func main() {
 	log.SetOutput(io.Discard) // net/http speaks there, and cron would mail it
-	a := &app{environ: os.Environ(), stdin: os.Stdin, stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: time.Now}
+	a := &app{environ: os.Environ(), stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: time.Now}
 	os.Exit(a.main(os.Args[1:]))
 }
 
@@ -97,7 +98,8 @@ func (a *app) main(args []string) int {
 		return 0
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintf(a.stderr, "rouse: %s\n", text)
+		// A message may quote a file of the operator's; cron would mail it.
+		fmt.Fprintf(a.stderr, "rouse: %s\n", redact.FromEnv(a.environ, a.secrets).String(text))
 	}
 	return exitCode(err)
 }

@@ -82,13 +82,15 @@ func (a *app) run(o runOptions) error {
 		return a.dryRun(ag)
 	}
 	show := a.watcher(o)
-	ag.Watch = show.event
-	noCores()
+	events := newQueue(show.event)
+	ag.Watch = events.put
 	hideMemory()
 	ctx, stop := untilSignal()
 	defer stop()
 	report, err := ag.RunOnce(ctx)
-	show.close(report)
+	if events.close() {
+		show.close(report)
+	}
 	if err != nil {
 		return err
 	}
@@ -105,6 +107,10 @@ func reported(r agent.Report) error {
 
 func (a *app) dryRun(ag *agent.Agent) error {
 	req, err := ag.Preview()
+	if errors.Is(err, agent.ErrIdle) {
+		fmt.Fprintln(a.stdout, "nothing to do: no task, nothing pending, no goals; a cycle would ask no model")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -138,10 +144,15 @@ func (a *app) watcher(o runOptions) *progress {
 // the process as if it had not been caught. A reader of our output that goes
 // away does not end a cycle.
 func untilSignal() (context.Context, func()) {
-	signal.Ignore(syscall.SIGPIPE)
+	// Caught, not ignored: what is ignored stays so in the tools that we start.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as nohup does
+			signal.Notify(c, s)
+		}
+	}
 	go func() {
 		s, ok := <-c
 		signal.Stop(c)
@@ -153,11 +164,4 @@ func untilSignal() (context.Context, func()) {
 		signal.Stop(c)
 		cancel(nil)
 	}
-}
-
-// noCores keeps the memory of this process and its children, keys included, out
-// of core files.
-func noCores() {
-	// A system that refuses leaves things as they were.
-	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 }

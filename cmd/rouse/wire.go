@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,14 +34,7 @@ func (a *app) getenv(name string) string {
 
 // openHome finds the home: flag, then environment, then the current folder.
 func (a *app) openHome() (agent.Home, error) {
-	dir := a.home
-	if dir == "" {
-		dir = a.getenv("ROUSE_HOME")
-	}
-	if dir == "" {
-		dir = "."
-	}
-	h, err := agent.OpenHome(dir)
+	h, err := agent.OpenHome(cmp.Or(a.home, a.getenv("ROUSE_HOME"), "."))
 	return h, usage(err)
 }
 
@@ -50,12 +45,49 @@ func (a *app) open() (agent.Home, config.Config, error) {
 		return h, config.Config{}, err
 	}
 	c, err := config.Load(h.Config(), a.getenv)
+	if err == nil {
+		a.secrets = secretNames(c)
+		err = checkWorkspace(h, h.Folder(c.Workspace))
+	}
 	return h, c, usage(err)
+}
+
+// secretNames are the variables whose values are hidden, beside those that are
+// secret by their name.
+func secretNames(c config.Config) []string { return append(slices.Clone(c.Secrets), c.Model.APIKeyEnv) }
+
+// checkWorkspace refuses a workspace in which tools could change the agent's own
+// files: its memory, its rules, its configuration and its logs.
+func checkWorkspace(h agent.Home, dir string) error {
+	home, dir := resolved(h.Dir), resolved(dir)
+	if below(home, dir) {
+		return fmt.Errorf("rouse.yaml: workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
+	}
+	for _, own := range []string{h.Memory(), h.Logs(), h.Bin()} {
+		if below(dir, resolved(own)) {
+			return fmt.Errorf("rouse.yaml: workspace %s is among the agent's own files; name another folder", dir)
+		}
+	}
+	return nil
+}
+
+// resolved is a path without links, as far as it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// below says whether a path is at or in a folder.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // agent wires an agent from the configuration of its home.
 func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
-	hide := redact.FromEnv(a.environ, append(slices.Clone(c.Secrets), c.Model.APIKeyEnv))
+	hide := redact.FromEnv(a.environ, secretNames(c))
 	mark, err := newMark()
 	if err != nil {
 		return nil, err
@@ -69,7 +101,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 		return nil, usage(err)
 	}
 	return &agent.Agent{
-		Home: h, Model: m, Tools: set, Redact: hide, Mark: mark, Now: a.now,
+		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Redact: hide, Mark: mark, Now: a.now,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
 	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -29,13 +30,17 @@ type Exec struct {
 }
 
 // Run carries out one call: what c writes, on both streams, is the call's
-// output, and the result is OK if its exit code is 0. Exec's limits hold
-// where c has none.
+// output, and the result is OK if its exit code is 0. c.Dir is relative to
+// Exec's. Exec's limits hold where c has none.
 func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Result {
 	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
 		return tools.Fail("workspace: %v", err)
 	}
-	c.Dir, c.Stdout, c.Stderr, c.MaxOutput = e.Dir, call.Output, call.Output, e.MaxOutput
+	dir, err := e.folder(c.Dir)
+	if err != nil {
+		return tools.Fail("cwd: %v", err)
+	}
+	c.Dir, c.Stdout, c.Stderr, c.MaxOutput = dir, call.Output, call.Output, e.MaxOutput
 	if c.Timeout == 0 {
 		c.Timeout = e.Timeout
 	}
@@ -47,6 +52,21 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 		call.Started(p.Identity())
 	}
 	return result(p.Wait(), c)
+}
+
+// folder is a folder of the workspace, which must exist.
+func (e Exec) folder(name string) (string, error) {
+	if name == "" {
+		return e.Dir, nil
+	}
+	if !filepath.IsLocal(name) {
+		return "", fmt.Errorf("%q is outside the workspace; use a relative path, or cd in the command", name)
+	}
+	dir := filepath.Join(e.Dir, name)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("there is no folder %q in the workspace", name)
+	}
+	return dir, nil
 }
 
 func notStarted(err error) tools.Result {

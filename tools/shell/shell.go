@@ -25,6 +25,7 @@ const (
 type arguments struct {
 	Command string `json:"command" jsonschema:"the command line, for sh -c"`
 	Stdin   string `json:"stdin,omitempty" jsonschema:"text for the command's standard input; without it there is none"`
+	Cwd     string `json:"cwd,omitempty" jsonschema:"the folder to run in, relative to the workspace; the workspace itself if left out"`
 	Timeout int    `json:"timeout_seconds,omitempty"`
 }
 
@@ -44,7 +45,7 @@ func Tool(r *proc.Runner, dir string, timeout time.Duration, maxOutput int64) to
 		if a.Timeout < 0 || a.Timeout > most {
 			return tools.Fail("timeout_seconds must be from 1 to %d", most)
 		}
-		c := proc.Command{Argv: []string{"sh", "-c", a.Command}, Timeout: time.Duration(a.Timeout) * time.Second}
+		c := proc.Command{Argv: []string{"sh", "-c", a.Command}, Dir: a.Cwd, Timeout: time.Duration(a.Timeout) * time.Second}
 		if a.Stdin != "" {
 			c.Stdin = strings.NewReader(a.Stdin)
 		}

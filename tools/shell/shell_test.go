@@ -92,9 +92,29 @@ func TestOutputAndInput(t *testing.T) {
 	}
 }
 
+func TestCwd(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	res := Tool(&proc.Runner{}, dir, 0, 0).Run(t.Context(), tools.Call{Args: json.RawMessage(`{"command":"basename $PWD","cwd":"a/b"}`), Output: &out})
+	if !res.OK || out.String() != "b\n" {
+		t.Errorf("%q, %+v", out.String(), res)
+	}
+}
+
+// A reader that goes away ends the writer, as in any shell.
+func TestBrokenPipeEndsTheWriter(t *testing.T) {
+	res, out := run(t, 5*time.Second, 0, map[string]any{"command": "(while :; do echo x; done) | head -1; grep SigIgn /proc/self/status 2>/dev/null || true"})
+	if !res.OK || !strings.HasPrefix(out, "x\n") {
+		t.Errorf("%q, %+v", out, res)
+	}
+}
+
 func TestArgumentsRefused(t *testing.T) {
 	tool := Tool(&proc.Runner{}, t.TempDir(), time.Second, 0)
-	for _, args := range []string{`{}`, `{"command":1}`, `{"command":"ls","timeout_seconds":11}`, `{"command":"ls","timeout_seconds":0}`, `{"command":"ls","cwd":"/"}`} {
+	for _, args := range []string{`{}`, `{"command":1}`, `{"command":"ls","timeout_seconds":11}`, `{"command":"ls","timeout_seconds":0}`, `{"command":"ls","cwd":1}`} {
 		if tool.Check(json.RawMessage(args)) == nil {
 			t.Errorf("%s fits the schema", args)
 		}
@@ -102,6 +122,9 @@ func TestArgumentsRefused(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
 		{`{"command":" "}`, "command is empty"},
 		{`{"command":"ls","timeout_seconds":11}`, "from 1 to 10"},
+		{`{"command":"ls","cwd":"/"}`, "outside the workspace"},
+		{`{"command":"ls","cwd":"../x"}`, "outside the workspace"},
+		{`{"command":"ls","cwd":"none"}`, "no folder"},
 		{`{"command":"a\u0000b"}`, "NUL"},
 		{`{"command":"` + strings.Repeat("#", 1<<18) + `"}`, "by stdin or in a file"},
 	} {
