@@ -118,8 +118,11 @@ func orNone(s string) string {
 // cycleLine is one cycle in words.
 func cycleLine(c agent.Summary, out screen, now time.Time) string {
 	text := fmt.Sprintf("%s  %s", c.Cycle, out.paint(outcomeColor(c), fmt.Sprintf("%-11s", c.Outcome)))
-	if c.Outcome == agent.Awake {
+	switch c.Outcome {
+	case agent.Awake:
 		return text + fmt.Sprintf("  for %s, pid %d", now.Sub(c.Began).Round(time.Second), c.PID)
+	case agent.Interrupted:
+		return text + "  the next cycle settles it"
 	}
 	took := time.Duration(c.Ms) * time.Millisecond
 	text += fmt.Sprintf("  exit %-3d  %2d iterations  %6d tokens  %8s", c.Exit, c.Iterations, c.Tokens, took)
