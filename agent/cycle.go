@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"rouse/agent/conversation"
@@ -103,7 +104,7 @@ func (a *Agent) ask(ctx context.Context, c *cycle) (model.Reply, error) {
 	reply.Text = a.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.tokens += reply.Usage.Input + reply.Usage.Output
 	return reply, c.journal.Append(&journal.Reply{
-		Text: reply.Text, Calls: journalCalls(reply.Calls), Usage: journal.Usage(reply.Usage), Finish: reply.Finish,
+		Text: reply.Text, Calls: a.journalled(reply.Calls), Usage: journal.Usage(reply.Usage), Finish: reply.Finish,
 		Ms: a.now().Sub(sent).Milliseconds(),
 	})
 }
@@ -123,11 +124,13 @@ func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
 	return c.conversation.Request(turn), nil
 }
 
-func journalCalls(calls []model.Call) json.RawMessage {
+// journalled are native calls as the journal has them: without secrets, also
+// those that escapes hide.
+func (a *Agent) journalled(calls []model.Call) json.RawMessage {
 	if len(calls) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(calls)
+	text, err := json.Marshal(a.Redact.Any(calls))
 	if err != nil {
 		return nil
 	}
@@ -153,11 +156,10 @@ func parse(reply model.Reply, c *cycle) (dispatcher.Action, int, error) {
 	if reply.Finish == "length" {
 		return dispatcher.Action{}, 0, errors.New("the reply was cut off at model.max_output; answer with the JSON object alone, or do less at a time")
 	}
-	action, more, err := dispatcher.Parse(reply.Text, c.dispatcher.Repairable)
-	if err != nil && len(reply.Calls) > 0 {
+	if len(reply.Calls) > 0 && !strings.Contains(reply.Text, "{") {
 		return fromCall(reply.Calls)
 	}
-	return action, more, err
+	return dispatcher.Parse(reply.Text, c.dispatcher.Repairable)
 }
 
 // fromCall takes a native tool call that a server made of the model's JSON.

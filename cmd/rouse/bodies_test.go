@@ -106,7 +106,7 @@ func natives() []body {
 		{"a native call", modeltest.Reply{Calls: []model.Call{native("1")}}, 0, 1, "[TOOL] shell"},
 		{"a repeated id", modeltest.Reply{Calls: []model.Call{native("1"), native("1")}}, 0, 1, "[TOOL] shell"},
 		{"no id", modeltest.Reply{Calls: []model.Call{native("")}}, 0, 1, "[TOOL] shell"},
-		{"a call and text", modeltest.Reply{Text: "I will.", Calls: []model.Call{native("1")}}, 0, 0, parseError},
+		{"a call and text", modeltest.Reply{Text: "I will.", Calls: []model.Call{native("1")}}, 0, 1, "[TOOL] shell"},
 		{"a call and finish stop", modeltest.Reply{Calls: []model.Call{native("1")}, Finish: "stop"}, 0, 1, "[TOOL] shell"},
 		{"a call cut off", modeltest.Reply{Calls: []model.Call{{ID: "1", Name: "shell", Args: arguments[:20]}}}, 0, 0, parseError},
 		{"a call without a name", modeltest.Reply{Calls: []model.Call{{ID: "1", Args: arguments}}}, 0, 0, parseError},

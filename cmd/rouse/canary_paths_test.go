@@ -73,7 +73,7 @@ func (c *canaries) modelMeetings() []meeting {
 			call("shell", `{"command": `+quote("echo '"+c.plain()+"' $0; exit 4")+`}`), call("write_file", `{"path": "`+c.plain()+`", "content": "x"}`),
 			call("read_file", `{"path": "no/`+c.plain()+`"}`), call("echo", `{"`+c.plain()+`": 1}`), done()}},
 		{name: "native call", replies: []modeltest.Reply{{Calls: []model.Call{{ID: c.plain(), Name: "echo", Args: json.RawMessage(`{"message": ` + quote(c.once) + `}`)}}},
-			{Calls: []model.Call{{ID: "1", Name: c.plain(), Args: json.RawMessage(`{"a": "` + escaped(c.values[0]) + `"}`)}}}, done()}},
+			{Calls: []model.Call{{ID: "1", Name: c.plain(), Args: json.RawMessage(`{"a": ` + quote(c.values[0]) + `}`)}}}, done()}},
 		{name: "update", replies: []modeltest.Reply{call("update_scratchpad", `{"found": `+quote(c.once)+`, "`+c.plain()+`": [{"`+escaped(c.key())+`": "`+escaped(c.values[1])+`"}]}`), done()}},
 		{name: "summary", replies: []modeltest.Reply{call("done", `{"summary": `+quote(c.once)+`}`)}},
 		{name: "unknown tool", replies: []modeltest.Reply{call(c.plain(), `{}`), call(escaped(c.values[0]), `{"a": `+quote(c.once)+`}`), done()}},
@@ -98,11 +98,11 @@ func (c *canaries) pages(t *testing.T) *httptest.Server {
 		case "/error":
 			w.WriteHeader(500)
 		case "/redirect":
-			http.Redirect(w, r, "/body?"+url.QueryEscape(c.values[0]), 302)
+			http.Redirect(w, r, "/body?"+url.QueryEscape(c.values[0]), http.StatusFound)
 		case "/away":
-			http.Redirect(w, r, "http://10.0.0.1/"+url.PathEscape(c.values[1]), 307)
+			http.Redirect(w, r, "http://10.0.0.1/"+url.PathEscape(c.values[1]), http.StatusTemporaryRedirect)
 		case "/private":
-			http.Redirect(w, r, "gopher://"+c.plain()+"/", 301)
+			http.Redirect(w, r, "gopher://"+c.plain()+"/", http.StatusMovedPermanently)
 		}
 		fmt.Fprint(w, c.leak)
 	}))

@@ -86,11 +86,12 @@ func (r *rig) goesOn() {
 
 // A home on a disk with room for nothing, or for a part of a cycle.
 func TestFullDisk(t *testing.T) {
-	failed := 0
+	tried, failed := 0, 0
 	for free := 0; free <= 16<<12; free += 4 << 10 {
 		t.Run(fmt.Sprint(free), func(t *testing.T) {
 			r := newRig(t)
 			r.mountHome(256 << 10)
+			tried++
 			r.write("scratchpad/active.yaml", memory)
 			r.serve(call("update_scratchpad", `{"found": `+quote(strings.Repeat("1234567 ", 1024))+`}`), done())
 			r.fill(free)
@@ -105,8 +106,8 @@ func TestFullDisk(t *testing.T) {
 			r.goesOn()
 		})
 	}
-	t.Logf("%d of 17 disks were too small; torn 0, silent 0", failed)
-	if failed == 0 {
+	t.Logf("%d of %d disks were too small", failed, tried)
+	if tried > 0 && failed == 0 {
 		t.Error("no disk was too small")
 	}
 }
