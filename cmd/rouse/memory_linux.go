@@ -1,12 +1,50 @@
 package main
 
-import "golang.org/x/sys/unix"
+import (
+	"bytes"
+	"os"
+	"strconv"
 
-// hideMemory keeps tools of the same user from reading the keys in this process's
-// memory and environment: /proc/PID/environ and /proc/PID/mem become root's, and
-// ptrace is refused (PR_SET_DUMPABLE of prctl(2)). Programs that it starts are
-// not affected. It reports whether that holds: root may read everything.
+	"golang.org/x/sys/unix"
+)
+
+// hideMemory keeps tools from reading the keys in this process's environment and
+// memory. The strings that the kernel shows as /proc/PID/environ, and ps as part
+// of the command line, are wiped: Go has copies of its own. Then the rest becomes
+// root's, and ptrace is refused (PR_SET_DUMPABLE of prctl(2)). Programs that it
+// starts are not affected. It reports whether all of that holds: root may read
+// the memory.
 func hideMemory() bool {
+	wiped := wipeEnvironment() == nil
 	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	return err == nil && unix.Geteuid() != 0
+	return wiped && err == nil && unix.Geteuid() != 0
+}
+
+// wipeEnvironment writes zeroes over the environment that the process was started
+// with, from env_start to env_end of proc_pid_stat(5).
+func wipeEnvironment() error {
+	const start, end = 50 - 3, 51 - 3 // fields, counted behind the name, which may hold blanks
+	stat, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return err
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= end {
+		return unix.ENOTSUP
+	}
+	from, err := strconv.ParseInt(string(fields[start]), 10, 64)
+	if err != nil {
+		return err
+	}
+	to, err := strconv.ParseInt(string(fields[end]), 10, 64)
+	if err != nil || from <= 0 || to < from || to-from > 16<<20 {
+		return unix.ENOTSUP
+	}
+	mem, err := os.OpenFile("/proc/self/mem", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer mem.Close()
+	_, err = mem.WriteAt(make([]byte, to-from), from)
+	return err
 }
