@@ -73,7 +73,7 @@ func (c *canaries) modelMeetings() []meeting {
 			call("shell", `{"command": `+quote("echo '"+c.plain()+"' $0; exit 4")+`}`), call("write_file", `{"path": "`+c.plain()+`", "content": "x"}`),
 			call("read_file", `{"path": "no/`+c.plain()+`"}`), call("echo", `{"`+c.plain()+`": 1}`), done()}},
 		{name: "native call", replies: []modeltest.Reply{{Calls: []model.Call{{ID: c.plain(), Name: "echo", Args: json.RawMessage(`{"message": ` + quote(c.once) + `}`)}}},
-			{Calls: []model.Call{{ID: "1", Name: c.plain(), Args: json.RawMessage(`{"a": ` + quote(c.values[0]) + `}`)}}}, done()}},
+			{Calls: []model.Call{{ID: "1", Name: c.plain(), Args: json.RawMessage(`{"a": "` + escaped(c.values[0]) + `"}`)}}}, done()}},
 		{name: "update", replies: []modeltest.Reply{call("update_scratchpad", `{"found": `+quote(c.once)+`, "`+c.plain()+`": [{"`+escaped(c.key())+`": "`+escaped(c.values[1])+`"}]}`), done()}},
 		{name: "summary", replies: []modeltest.Reply{call("done", `{"summary": `+quote(c.once)+`}`)}},
 		{name: "unknown tool", replies: []modeltest.Reply{call(c.plain(), `{}`), call(escaped(c.values[0]), `{"a": `+quote(c.once)+`}`), done()}},
