@@ -50,11 +50,15 @@ type history struct {
 	// memory is what is on disk, "" where there is none.
 	memory string
 	// newest is the newest id, contents what each snapshot held when it was made.
-	newest       string
-	contents     map[string]string
-	faulted      map[string]bool // cycles whose journal met an error
-	saves, edits int
-	fates        map[string]int
+	newest   string
+	contents map[string]string
+	faulted  map[string]bool // cycles whose journal met an error
+	// mine is what an operator wrote, or "" for a file that was removed, since the
+	// last cycle woke, if edited; fresh says that this one found no file.
+	mine          string
+	edited, fresh bool
+	saves, edits  int
+	fates         map[string]int
 }
 
 // recorder is the disk of a history.
@@ -72,6 +76,7 @@ func (r recorder) Rename(from, to string) error {
 	case to == r.h.home.Active():
 		r.h.saves++
 		r.h.wrote(to)
+		r.h.checkEdit()
 	}
 	return err
 }
@@ -109,7 +114,17 @@ func (h *history) snapshot(path string) {
 		h.t.Fatalf("%s is not the initial memory: %q", name, h.contents[name])
 	}
 	if isBefore {
-		h.newest = id
+		h.newest, h.edited, h.fresh = id, false, h.memory == ""
+	}
+}
+
+// checkEdit wants what an operator wrote while a cycle ran, or was dead, to be in
+// the memory that it saves; a file that was removed is not made again, unless
+// there was none when the cycle woke.
+func (h *history) checkEdit() {
+	h.t.Helper()
+	if h.edited && (h.mine == "" && !h.fresh || !strings.Contains(h.memory, h.mine)) {
+		h.t.Fatalf("cycle %s overwrote the edit %q with %q", h.newest, h.mine, h.memory)
 	}
 }
 
@@ -199,16 +214,20 @@ func (h *history) replies() (replies []string) {
 // edit is an operator who changes the file.
 func (h *history) edit() {
 	h.edits++
+	h.edited = true
 	text := h.memory
 	switch h.rnd.IntN(4) {
 	case 0:
-		text = fmt.Sprintf("# edit %d\n%s", h.edits, text)
+		h.mine = fmt.Sprintf("# edit %d", h.edits)
+		text = h.mine + "\n" + text
 	case 1:
-		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\nedit_%d: true # mine\n", h.edits)
+		h.mine = fmt.Sprintf("edit_%d: true # mine", h.edits)
+		text = strings.TrimRight(text, "\n") + "\n" + h.mine + "\n"
 	case 2:
-		text = fmt.Sprintf("current_task: edited %d\nnotes: my own words\n", h.edits)
+		h.mine = fmt.Sprintf("current_task: edited %d", h.edits)
+		text = h.mine + "\nnotes: my own words\n"
 	default:
-		text = ""
+		h.mine, text = "", ""
 		h.must(ignoreMissing(os.Remove(h.home.Active())))
 	}
 	if text != "" {
