@@ -21,16 +21,21 @@ type digest struct {
 
 	head, tail []byte
 	media      string // by its first bytes
-	levels     levels
+	levels     *levels
 	json       *jsonScan // nil if it is none; so for the next two
 	table      *table
 	page       *htmlScan
 }
 
-func newDigest(o Options) *digest { return &digest{opt: o, sum: sha256.New(), text: true} }
+func newDigest(o Options) *digest {
+	return &digest{opt: o, sum: sha256.New(), text: true, levels: newLevels()}
+}
 
 // sniffed is how much of the beginning is kept at least, to tell what it is.
 const sniffed = 512
+
+// hash takes the next block; it may run beside add.
+func (d *digest) hash(block []byte) { d.sum.Write(block) }
 
 // add takes the next block: whole chunks.
 func (d *digest) add(block []byte) {
@@ -40,7 +45,6 @@ func (d *digest) add(block []byte) {
 	if d.media == "" {
 		d.begin(block)
 	}
-	d.sum.Write(block)
 	d.last = block[len(block)-1]
 	d.keepEnds(block)
 	if !d.text {

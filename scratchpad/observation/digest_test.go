@@ -136,7 +136,7 @@ func TestScansDoNotDependOnPieces(t *testing.T) {
 }
 
 func pieces(doc, page, lines, rows []byte, n int) string {
-	j, h, l, tab := newJSONScan(), &htmlScan{}, &levels{}, &table{delimiter: ',', columns: []string{"a", "b"}}
+	j, h, l, tab := newJSONScan(), &htmlScan{}, newLevels(), &table{delimiter: ',', columns: []string{"a", "b"}}
 	feed(doc, n, j.add)
 	feed(page, n, h.add)
 	feed(rows, n, tab.add)
@@ -150,4 +150,22 @@ func feed(p []byte, n int, add func([]byte)) {
 		add(p[:k])
 		p = p[k:]
 	}
+}
+
+// FuzzSummary sums up anything.
+func FuzzSummary(f *testing.F) {
+	for _, seed := range []string{
+		`{"a": [1, {"b": null}], "c": "\""} true`, "<html><title>x</title><script>", "a,b\n1,\"2\n", "[INFO] up\nE1121 04:15:26 x", "\x89PNG\r\n\x1a\n\x00", "\ufeff[1]",
+	} {
+		f.Add([]byte(seed), 3)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, n int) {
+		d := newDigest(Options{PreviewChars: 10}.withDefaults())
+		feed(data, max(1, n%50), d.add)
+		d.count(measure(data))
+		e := d.entry()
+		if n := utf8.RuneCountInString(e.Summary + "\n" + e.Facts); n > 2000 || !utf8.ValidString(e.Summary+e.Facts) {
+			t.Fatalf("%d characters, %q", n, e.Summary+e.Facts)
+		}
+	})
 }

@@ -97,7 +97,7 @@ func TestGrepEndsWithItsContext(t *testing.T) {
 func TestOneLongLine(t *testing.T) {
 	size := 100 << 20
 	if testing.Short() || raceEnabled {
-		size = 8 << 20
+		size = 3 << 20
 	}
 	turn := begin(t, openStore(t, "", Options{}), "turn")
 	w := turn.Create(Origin{})

@@ -12,6 +12,27 @@ type levels struct {
 	line        int64 // number of lines that began
 	mid         bool  // the block ended within a line
 	first, last mark  // lines that tell an error
+	bytes       [256]byte
+}
+
+// What a byte can be in a line: part of a word, and of such the first letter of
+// one that names a level.
+const (
+	wordByte = 1 << iota
+	firstByte
+)
+
+func newLevels() *levels {
+	var l levels
+	for c := range len(l.bytes) {
+		if isWord(byte(c)) {
+			l.bytes[c] = wordByte
+		}
+	}
+	for _, c := range "acdefinpstwACDEFINPSTW" {
+		l.bytes[c] |= firstByte
+	}
+	return &l
 }
 
 // mark is a line.
@@ -53,7 +74,7 @@ func (l *levels) add(p []byte) {
 		}
 		if !l.mid {
 			l.line++
-			if v := levelOf(line[:min(len(line), levelReach)]); v != 0 {
+			if v := l.levelOf(line[:min(len(line), levelReach)]); v != 0 {
 				l.note(v, line)
 			}
 		}
@@ -112,24 +133,26 @@ func (l *levels) String() string {
 
 // levelOf finds the level that a line tells: a word in capitals, a word in a
 // place where levels stand, or klog's first letter.
-func levelOf(line []byte) level {
+func (l *levels) levelOf(line []byte) level {
 	if v := klog(line); v != 0 {
 		return v
 	}
-	for i := 0; i < len(line); i++ {
-		if !isLetter(line[i]) {
+	for i := 0; i < len(line); {
+		kind := l.bytes[line[i]]
+		if kind == 0 {
+			i++
 			continue
 		}
 		j := i + 1
-		for j < len(line) && isWord(line[j]) {
+		for j < len(line) && l.bytes[line[j]] != 0 {
 			j++
 		}
-		if j-i >= 3 && j-i <= 8 && (i == 0 || !isWord(line[i-1])) {
-			if v := named(line[i:j]); v != 0 && (isUpper(line[i:j]) || isLevelPlace(line, i, j)) {
+		if kind&firstByte != 0 && j-i >= 3 && j-i <= 8 && (isUpper(line[i:j]) || isLevelPlace(line, i, j)) {
+			if v := named(line[i:j]); v != 0 {
 				return v
 			}
 		}
-		i = j
+		i = j + 1
 	}
 	return 0
 }

@@ -7,31 +7,32 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"sync"
 
 	re2 "github.com/wasilibs/go-re2"
 )
 
 // Bounds of a pattern.
 const (
-	maxPattern  = 1000 // bytes
-	maxProgram  = 5000 // instructions, for the quick matcher
-	leastPrefix = 3    // bytes of a literal that is worth looking for first
+	maxPattern = 1000 // bytes
+	maxProgram = 5000 // instructions, for RE2
+	rare       = 500  // bytes for each line with a literal, if they are rare
 )
 
 // pattern finds the lines that match. A line is matched without its end, which
 // is "\n" or "\r\n".
 //
 // Three ways lead to the same lines: where every match must hold one of a few
-// literals, these are found first and the expression runs on their lines only;
-// else RE2 runs on many lines at once; and text that RE2 takes for something
-// else, which is not UTF-8, goes line by line.
+// literals, and these are rare, they are found first and the expression runs on
+// their lines only; else RE2 runs on many lines at once; and text that RE2 takes
+// for something else, which is not UTF-8, goes line by line.
 type pattern struct {
 	re       *regexp.Regexp
 	literals [][]byte
 	pure     bool // the pattern is its only literal
-	tree     *syntax.Regexp
-	quick    *re2.Regexp // nil if it will not do
-	loose    *re2.Regexp // the same without "end of line", for text with "\r"
+	// quick gives RE2's form of the pattern, loose one without "end of line", for
+	// text with "\r"; nil if it has none.
+	quick, loose func() *re2.Regexp
 }
 
 // compile takes RE2's syntax, as package regexp does.
@@ -54,35 +55,32 @@ func compile(expr string, ignoreCase bool) (*pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
-	p := &pattern{re: re, tree: tree}
+	p := &pattern{re: re}
 	p.pure = tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 && !slices.ContainsFunc(tree.Rune, isLineEnd)
-	if list := literals(tree.Simplify()); worth(list) >= leastPrefix || p.pure {
+	if list := literals(tree.Simplify()); worth(list) > 0 {
 		for _, s := range list {
 			p.literals = append(p.literals, []byte(s))
 		}
 	}
-	if len(p.literals) == 0 {
-		p.addQuick()
-	}
+	p.quick = sync.OnceValue(func() *re2.Regexp { return compileRE2(tree, syntax.OpEndLine) })
+	p.loose = sync.OnceValue(func() *re2.Regexp { return compileRE2(tree, syntax.OpEmptyMatch) })
 	return p, nil
 }
 
 func isLineEnd(r rune) bool { return r == '\n' || r == '\r' || r == '\ufffd' }
 
-// addQuick makes RE2's forms of the pattern, if it can have any.
-func (p *pattern) addQuick() {
-	prog, err := syntax.Compile(p.tree.Simplify())
+// compileRE2 gives RE2's form of an expression, which takes the rest of the line
+// too so that a line matches once; nil if it can have none.
+func compileRE2(tree *syntax.Regexp, ends syntax.Op) *re2.Regexp {
+	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(prog.Inst) > maxProgram {
-		return
+		return nil
 	}
-	form := func(ends syntax.Op) *re2.Regexp {
-		re, err := re2.Compile("(?:" + withinLine(p.tree, ends).String() + `)[^\n]*`)
-		if err != nil {
-			return nil
-		}
-		return re
+	re, err := re2.Compile("(?:" + withinLine(tree, ends).String() + `)[^\n]*`)
+	if err != nil {
+		return nil
 	}
-	p.quick, p.loose = form(syntax.OpEndLine), form(syntax.OpEmptyMatch)
+	return re
 }
 
 // withinLine is an expression that, run over many lines, matches within one: no
@@ -182,26 +180,37 @@ func worth(list []string) int {
 // end of b, of each line of b that matches. b is whole lines; text says that it
 // is UTF-8.
 func (p *pattern) lines(b []byte, text bool, yield func(start, end int)) {
-	switch {
-	case len(b) == 0:
-	case len(p.literals) > 0:
-		p.byLiterals(b, yield)
-	case !text || p.quick == nil || p.loose == nil:
-		for o := 0; o < len(b); {
-			end := lineEnd(b, o)
-			if p.re.Match(bare(b[o:end])) {
-				yield(o, end)
-			}
-			o = end + 1
+	o := 0
+	if len(p.literals) > 0 {
+		o = p.byLiterals(b, text, yield)
+	}
+	if o >= len(b) {
+		return
+	}
+	re, check := p.quick, false
+	if text && bytes.IndexByte(b[o:], '\r') >= 0 {
+		re, check = p.loose, true
+	}
+	if !text || re() == nil {
+		p.byLine(b, o, yield)
+		return
+	}
+	p.byRE2(re(), b[o:], func(start, end int) {
+		start, end = start+o, end+o
+		if !check || p.re.Match(bare(b[start:end])) {
+			yield(start, end)
 		}
-	case bytes.IndexByte(b, '\r') >= 0:
-		p.byRE2(p.loose, b, func(start, end int) {
-			if p.re.Match(bare(b[start:end])) {
-				yield(start, end)
-			}
-		})
-	default:
-		p.byRE2(p.quick, b, yield)
+	})
+}
+
+// byLine runs the expression on each line from o on.
+func (p *pattern) byLine(b []byte, o int, yield func(start, end int)) {
+	for o < len(b) {
+		end := lineEnd(b, o)
+		if p.re.Match(bare(b[o:end])) {
+			yield(o, end)
+		}
+		o = end + 1
 	}
 }
 
@@ -219,12 +228,16 @@ func (p *pattern) byRE2(re *re2.Regexp, b []byte, yield func(start, end int)) {
 	}
 }
 
-func (p *pattern) byLiterals(b []byte, yield func(start, end int)) {
+// byLiterals gives how far it came: to the end, or to a line after which the
+// literals turned out not to be rare, if mayStop.
+func (p *pattern) byLiterals(b []byte, mayStop bool, yield func(start, end int)) int {
 	at := make([]int, len(p.literals)) // where each is next; len(b) for nowhere
 	for i := range at {
 		at[i] = -1
 	}
-	for o := 0; o < len(b); {
+	tried := 0
+	o := 0
+	for o < len(b) {
 		hit := len(b)
 		for i, s := range p.literals {
 			if at[i] < o {
@@ -233,14 +246,18 @@ func (p *pattern) byLiterals(b []byte, yield func(start, end int)) {
 			hit = min(hit, at[i])
 		}
 		if hit == len(b) {
-			return
+			return hit
 		}
 		start, end := bytes.LastIndexByte(b[o:hit], '\n')+1+o, lineEnd(b, hit)
 		if p.pure || p.re.Match(bare(b[start:end])) {
 			yield(start, end)
 		}
 		o = end + 1
+		if tried++; mayStop && !p.pure && tried > 20 && tried*rare > o {
+			return o
+		}
 	}
+	return o
 }
 
 // indexFrom is bytes.Index from o on, with len(b) for nowhere.

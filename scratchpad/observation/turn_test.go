@@ -14,48 +14,6 @@ import (
 	"rouse/internal/proc"
 )
 
-// TestOnlyOwnEntriesAreRead gives each id that a turn must not read, and wants
-// the same answer to all.
-func TestOnlyOwnEntriesAreRead(t *testing.T) {
-	clock := newClock()
-	s := openStore(t, "", Options{Now: clock.now})
-	over := begin(t, s, "over")
-	expired := put(t, over, []byte("expired")).ID
-	if err := over.End(); err != nil {
-		t.Fatal(err)
-	}
-	clock.pass(2 * time.Hour)
-	other := begin(t, s, "other")
-	foreign := put(t, other, []byte("of another turn")).ID
-	large := put(t, other, numbered(100_000)).ID
-	removed := put(t, other, []byte("removed")).ID
-	if err := s.Remove(removed); err != nil {
-		t.Fatal(err)
-	}
-	kept := put(t, other, []byte("kept")).ID
-	if err := other.Keep(kept, "a label", time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	turn := begin(t, s, "turn")
-	own := put(t, turn, []byte("own")).ID
-	bad := []string{
-		foreign, large, expired, removed, newID(), "", "x", own[:15], own + "0", strings.ToUpper(own) + "é", own + " ", "' OR 1=1 --",
-		"%", "_______________", own + "\x00", "../" + own, strings.Repeat("f", 1<<20), "0", "null", "1; DROP TABLE entries",
-	}
-	for _, id := range bad {
-		_, err := turn.Get(id)
-		wantNotFound(t, err)
-		wantNotFound(t, turn.Keep(id, "mine", time.Hour))
-	}
-	for _, id := range []string{own, kept} {
-		get(t, turn, id)
-	}
-	if _, err := begin(t, s, "").Get(foreign); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a turn without a name reads another's: %v", err)
-	}
-	t.Logf("foreign reads 0 / %d ids, one answer", len(bad))
-}
-
 func TestOperatorReadsWhatHasNotExpired(t *testing.T) {
 	clock := newClock()
 	s := openStore(t, "", Options{Now: clock.now})
@@ -74,43 +32,6 @@ func TestOperatorReadsWhatHasNotExpired(t *testing.T) {
 	wantNotFound(t, err)
 	wantNotFound(t, s.Keep(e.ID, "label", time.Hour))
 	wantNotFound(t, s.Remove("nothing"))
-}
-
-// TestEntriesLiveAsLongAsTheirTurn lets time pass, with GCs by another process's
-// store.
-func TestEntriesLiveAsLongAsTheirTurn(t *testing.T) {
-	clock := newClock()
-	dir := t.TempDir()
-	s := openStore(t, dir, Options{Now: clock.now})
-	gc := openStore(t, dir, Options{Now: clock.now})
-	turn := begin(t, s, "turn")
-	small, large := put(t, turn, []byte("text")).ID, put(t, turn, numbered(50_000)).ID
-	for range 30 {
-		clock.pass(time.Hour)
-		if st := collect(t, gc); st.Entries+st.Orphans > 0 {
-			t.Fatalf("a GC ate %+v of a turn that runs", st)
-		}
-		checkWhole(t, get(t, turn, small), []byte("text"))
-		checkWhole(t, get(t, turn, large), numbered(50_000))
-	}
-	if err := turn.End(); err != nil {
-		t.Fatal(err)
-	}
-	clock.pass(59 * time.Minute)
-	if st := collect(t, gc); st.Entries > 0 {
-		t.Fatalf("%+v went before the ttl", st)
-	}
-	clock.pass(time.Minute)
-	if st := collect(t, gc); st.Entries != 2 || len(files(t, dir)) != 0 {
-		t.Fatalf("after the ttl %+v went, and files %v are left", st, files(t, dir))
-	}
-	wantNotFound(t, notThere(turn, large))
-	checkIntact(t, s)
-}
-
-func notThere(turn *Turn, id string) error {
-	_, err := turn.Get(id)
-	return err
 }
 
 func collect(t testing.TB, s *Store) Stats {
@@ -139,56 +60,6 @@ func TestTurnOfADeadProcessEnds(t *testing.T) {
 	if st := collect(t, s); st.Entries != 1 {
 		t.Error("it stayed after the ttl")
 	}
-}
-
-func TestKeptEntriesAreSeenLater(t *testing.T) {
-	clock := newClock()
-	s := openStore(t, "", Options{Now: clock.now})
-	first := begin(t, s, "first")
-	e := put(t, first, numbered(50_000))
-	for _, bad := range []func() error{
-		func() error { return first.Keep(e.ID, " \n", time.Hour) },
-		func() error { return first.Keep(e.ID, "label", 0) },
-	} {
-		if bad() == nil {
-			t.Error("kept without a label or a time")
-		}
-	}
-	if err := first.Keep(e.ID, "the \n build log", 24*time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if list := kept(t, first); len(list) != 0 {
-		t.Errorf("a turn's own entry is among those of others: %v", list)
-	}
-	if err := first.End(); err != nil {
-		t.Fatal(err)
-	}
-	clock.pass(23 * time.Hour)
-	collect(t, s)
-	second := begin(t, s, "second")
-	if list := kept(t, second); len(list) != 1 || list[0].ID != e.ID || list[0].Label != "the build log" || list[0].Bytes != e.Bytes {
-		t.Fatalf("kept: %+v", list)
-	}
-	checkWhole(t, get(t, second, e.ID), numbered(50_000))
-	if err := second.Keep(e.ID, "again", 2*time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	clock.pass(90 * time.Minute)
-	get(t, second, e.ID)
-	clock.pass(time.Hour)
-	wantNotFound(t, notThere(second, e.ID))
-	if st := collect(t, s); st.Entries != 1 {
-		t.Errorf("%+v went", st)
-	}
-}
-
-func kept(t *testing.T, turn *Turn) []Entry {
-	t.Helper()
-	list, err := turn.Kept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 func TestOrphansAreCollected(t *testing.T) {

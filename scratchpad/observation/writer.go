@@ -100,6 +100,7 @@ func (w *Writer) process(block []byte, ends []int) {
 		write = w.err == nil
 	}
 	var jobs sync.WaitGroup
+	jobs.Go(func() { w.digest.hash(block) })
 	jobs.Go(func() { w.digest.add(block) })
 	half := len(ends) / 2
 	jobs.Go(func() { w.out[0] = w.encode(block, ends[:half], sizes[:half], w.out[0][:0], 0, write) })
