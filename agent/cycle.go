@@ -153,7 +153,10 @@ func (a *Agent) hide(s *scratchpad.State) *scratchpad.State {
 
 // parse finds the action in a reply.
 func parse(reply model.Reply, c *cycle) (dispatcher.Action, int, error) {
-	if reply.Finish == "length" {
+	switch reply.Finish {
+	case "content_filter":
+		return dispatcher.Action{}, 0, errors.New("the reply was cut by the provider's content filter")
+	case "length":
 		return dispatcher.Action{}, 0, errors.New("the reply was cut off at model.max_output; answer with the JSON object alone, or do less at a time")
 	}
 	if len(reply.Calls) > 0 && !strings.Contains(reply.Text, "{") {

@@ -37,6 +37,25 @@ func OpenHome(dir string) (Home, error) {
 // Rules is the system prompt.
 func (h Home) Rules() string { return filepath.Join(h.Dir, "rules.md") }
 
+// maxRules is the largest rules.md, in bytes.
+const maxRules = 1 << 20
+
+// ReadRules reads the system prompt. What is no regular file, such as a FIFO, is
+// not waited for.
+func (h Home) ReadRules() (string, error) {
+	info, err := os.Stat(h.Rules())
+	switch {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", errors.New("rules.md is not a regular file")
+	case info.Size() > maxRules:
+		return "", fmt.Errorf("rules.md has %d bytes, the limit is %d", info.Size(), maxRules)
+	}
+	data, err := os.ReadFile(h.Rules())
+	return string(data), err
+}
+
 // Config is the configuration.
 func (h Home) Config() string { return filepath.Join(h.Dir, "rouse.yaml") }
 

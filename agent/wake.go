@@ -66,14 +66,14 @@ func (a *Agent) open() (*cycle, error) {
 
 // prepare gives the cycle what its run needs.
 func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
-	rules, err := os.ReadFile(a.Home.Rules())
+	rules, err := a.Home.ReadRules()
 	if err != nil {
 		return fmt.Errorf("read the rules: %w", err)
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
 		Tools: a.Tools, State: c.state, Journal: j, Redact: a.Redact, Locked: a.Locked, Now: a.Now,
 	}
-	c.conversation = &conversation.JSON{Rules: string(rules), Tools: c.dispatcher.Offered(), Redact: a.Redact}
+	c.conversation = &conversation.JSON{Rules: rules, Tools: c.dispatcher.Offered(), Redact: a.Redact}
 	return c.begin(a.Task)
 }
 

@@ -50,6 +50,9 @@ func (Offline) Reply(ctx context.Context, req Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	if call := interrupted(state, calls); call != "" {
+		return Reply{}, fmt.Errorf("offline model: %s was interrupted, and it may have run: check, then change current_task or remove the [INTERRUPTED] line from notes", call)
+	}
 	last, err := lastOutcome(behind)
 	if err != nil {
 		return Reply{}, err
@@ -104,6 +107,35 @@ func currentTask(state string) (string, error) {
 		return "", errors.New("offline model cannot carry out a current task that is not text: " + hint)
 	}
 	return task.Value, nil
+}
+
+// interrupted is the call of the task whose outcome the notes call unknown, or
+// "". A task that was completed since settles the matter.
+func interrupted(state string, actions []string) string {
+	var s struct{ Notes string }
+	if yaml.Unmarshal([]byte(state), &s) != nil {
+		return ""
+	}
+	since := s.Notes[strings.LastIndex(s.Notes, "\n[COMPLETED] ")+1:]
+	_, line, found := strings.Cut("\n"+since, "\n[INTERRUPTED] ")
+	if !found {
+		return ""
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	for _, text := range actions {
+		var a struct {
+			Tool string
+			Args json.RawMessage
+		}
+		if json.Unmarshal([]byte(text), &a) != nil {
+			continue
+		}
+		// The line has the beginning of long arguments.
+		if call := fmt.Sprintf("%s(%s)", a.Tool, a.Args); strings.Contains(line, ": step ") && strings.Contains(line, " "+call[:min(len(call), 200)]) {
+			return brief(call, 80)
+		}
+	}
+	return ""
 }
 
 // runbook turns the lines of a task into actions. All are read before the first

@@ -85,7 +85,7 @@ func texts() []body {
 		{"update with a wrong type", says(`{"tool": "update_scratchpad", "args": {"goals": {"a": 1}, "x": 1}}`), 0, 0, "[COMPLETED] went on"},
 		{"update that was damaged", says(`{"tool": "update_scratchpad", "args": {"x": 1,}}`), 0, 0, damaged},
 		{"cut off by the limit", modeltest.Reply{Text: effect, Finish: "length"}, 0, 0, parseError + "the reply was cut off"},
-		{"filtered", modeltest.Reply{Text: effect, Finish: "content_filter"}, 0, 1, "[TOOL] shell"},
+		{"filtered", modeltest.Reply{Text: effect, Finish: "content_filter"}, 0, 0, parseError},
 		{"10 MB", says(`{"tool": "echo", "args": {"message": "` + strings.Repeat("x", 10<<20) + `"}}`), 1, 0, failed},
 	}
 }

@@ -107,14 +107,14 @@ func (a *app) printChecks(checks []check) {
 }
 
 func checkRules(h agent.Home) check {
-	data, err := os.ReadFile(h.Rules())
+	rules, err := h.ReadRules()
 	switch {
 	case err != nil:
 		return check{Check: "rules", Found: err.Error()}
-	case strings.TrimSpace(string(data)) == "":
+	case strings.TrimSpace(rules) == "":
 		return check{Check: "rules", Found: "rules.md is empty", Hint: "say in it what the agent is and how it works"}
 	}
-	return check{Check: "rules", OK: true, Found: fmt.Sprintf("rules.md, %d bytes", len(data))}
+	return check{Check: "rules", OK: true, Found: fmt.Sprintf("rules.md, %d bytes", len(rules))}
 }
 
 func checkState(h agent.Home) check {
