@@ -30,6 +30,12 @@ type Tool struct {
 	// ReadOnly says that a call changes and sends nothing, so that it needs no
 	// durable intent and may be asked for in JSON that had to be repaired.
 	ReadOnly bool
+	// Streams are the text parameters that a call may read as [Call.Text], so
+	// that a reference to a result of any size passes in constant memory.
+	Streams []string
+	// Verbatim are the parameters that are executed or dialled: they must hold
+	// no reference to what another tool gave back.
+	Verbatim []string
 	// Run carries out one call whose arguments fit Schema. What goes wrong is a
 	// [Result] for the model to read.
 	Run func(ctx context.Context, call Call) Result
@@ -42,9 +48,20 @@ type Call struct {
 	// Output takes content as it comes, of any size. It is never nil.
 	// What is written here is the content of a result whose Content is nil.
 	Output io.Writer
+	// Streams hold the values of those [Tool.Streams] that are not in Args.
+	Streams map[string]io.Reader
 	// Started, unless nil, is told of each process that the call starts, so
 	// that a later cycle can end it if this one dies.
 	Started func(proc.Identity)
+}
+
+// Text reads a parameter that is one of [Tool.Streams]; inline is its value in
+// Args.
+func (c Call) Text(param, inline string) io.Reader {
+	if r, ok := c.Streams[param]; ok {
+		return r
+	}
+	return strings.NewReader(inline)
 }
 
 // Result is what a call gave back.

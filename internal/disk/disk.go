@@ -5,11 +5,13 @@
 // operation fail, stop or be forgotten, as SQLite tests its own I/O layer
 // (https://www.sqlite.org/testing.html#i_o_error_testing). Reading needs no seam.
 //
-// [Replace] and [Create] are the only two ways in which a whole file comes to
-// be; both are all or nothing through a crash and through power loss.
+// [Replace] and [Create] are the ways in which a whole file comes to be; both
+// are all or nothing through a crash and through power loss. Their nil means
+// durable; an error means old or new, but whole.
 package disk
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -44,47 +46,55 @@ type File interface {
 // point it holds either what it held before or data, whole. It writes a
 // temporary file in the same folder, syncs it, renames it, and syncs the folder.
 func Replace(f FS, name string, data []byte, perm fs.FileMode) error {
+	_, err := ReplaceFrom(f, name, bytes.NewReader(data), perm)
+	return err
+}
+
+// ReplaceFrom is [Replace] for data of any size, in constant memory. It gives
+// the number of bytes written.
+func ReplaceFrom(f FS, name string, data io.Reader, perm fs.FileMode) (int64, error) {
 	return commit(f, name, data, perm, f.Rename)
 }
 
 // Create is [Replace] for a name that must not exist yet: it never overwrites,
 // and fails with an error that is [fs.ErrExist] instead.
 func Create(f FS, name string, data []byte, perm fs.FileMode) error {
-	return commit(f, name, data, perm, func(tmp, name string) error {
+	_, err := commit(f, name, bytes.NewReader(data), perm, func(tmp, name string) error {
 		if err := f.Link(tmp, name); err != nil {
 			return err
 		}
 		return f.Remove(tmp)
 	})
+	return err
 }
 
-func commit(f FS, name string, data []byte, perm fs.FileMode, publish func(tmp, name string) error) error {
+func commit(f FS, name string, data io.Reader, perm fs.FileMode, publish func(tmp, name string) error) (int64, error) {
 	tmp := tempName(name)
-	if err := writeSynced(f, tmp, data, perm); err != nil {
-		f.Remove(tmp)
-		return err
+	n, err := writeSynced(f, tmp, data, perm)
+	if err == nil {
+		err = publish(tmp, name)
 	}
-	if err := publish(tmp, name); err != nil {
+	if err != nil {
 		f.Remove(tmp)
-		return err
+		return n, err
 	}
-	return f.SyncDir(filepath.Dir(name))
+	return n, f.SyncDir(filepath.Dir(name))
 }
 
-func writeSynced(f FS, name string, data []byte, perm fs.FileMode) error {
+func writeSynced(f FS, name string, data io.Reader, perm fs.FileMode) (int64, error) {
 	w, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := w.Write(data); err != nil {
+	n, err := io.Copy(w, data)
+	if err == nil {
+		err = w.Sync()
+	}
+	if err != nil {
 		w.Close()
-		return err
+		return n, err
 	}
-	if err := w.Sync(); err != nil {
-		w.Close()
-		return err
-	}
-	return w.Close()
+	return n, w.Close()
 }
 
 // tempName names a temporary file beside name; [IsTemp] knows it again.

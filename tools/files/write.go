@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -29,10 +30,12 @@ type writeArgs struct {
 }
 
 func (f Folder) writeFile() tools.Tool {
-	return tools.New("write_file", writeText, f.write)
+	t := tools.New("write_file", writeText, f.write)
+	t.Streams = []string{"content"}
+	return t
 }
 
-func (f Folder) write(_ context.Context, _ tools.Call, a writeArgs) tools.Result {
+func (f Folder) write(_ context.Context, call tools.Call, a writeArgs) tools.Result {
 	if strings.HasSuffix(a.Path, "/") {
 		return fail("write", a.Path, errors.New("names a folder; write_file makes the folders on the way to a file"))
 	}
@@ -41,41 +44,43 @@ func (f Folder) write(_ context.Context, _ tools.Call, a writeArgs) tools.Result
 		return fail("write", a.Path, err)
 	}
 	defer root.Close()
-	size, err := f.replace(root, name, a)
+	size, old, err := f.replace(root, name, call.Text("content", a.Content), a.Append)
 	if err != nil {
 		return fail("write", a.Path, err)
 	}
 	return tools.Result{
 		OK:       true,
-		Content:  fmt.Sprintf("wrote %d bytes to %s", len(a.Content), quote(a.Path)),
-		Metadata: map[string]any{"path": a.Path, "bytes": len(a.Content), "size": size},
+		Content:  fmt.Sprintf("wrote %d bytes to %s", size-old, quote(a.Path)),
+		Metadata: map[string]any{"path": a.Path, "bytes": int(size - old), "size": int(size)},
 	}
 }
 
-// replace writes the file and says how large it is then.
-func (f Folder) replace(root *os.Root, name string, a writeArgs) (int, error) {
-	target, data := f.Wrap(disk.Root{R: root}), []byte(a.Content)
+// replace writes the file and says how large it is then, and how much of that
+// was there before.
+func (f Folder) replace(root *os.Root, name string, data io.Reader, extend bool) (size, old int64, err error) {
+	target := f.Wrap(disk.Root{R: root})
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := makeParents(root, target, filepath.Dir(name)); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		return len(data), disk.Replace(target, name, data, 0o644)
+		size, err = disk.ReplaceFrom(target, name, data, 0o644)
+		return size, 0, err
 	case err != nil:
-		return 0, err
+		return 0, 0, err
 	case !info.Mode().IsRegular():
-		return 0, notRegular(info.Mode(), "choose another path")
+		return 0, 0, notRegular(info.Mode(), "choose another path")
 	}
-	if a.Append {
-		old, err := readSmall(root, name)
+	if extend {
+		before, err := readSmall(root, name)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		data = append(old, data...)
+		old, data = int64(len(before)), io.MultiReader(bytes.NewReader(before), data)
 	}
-	perm := info.Mode().Perm()
-	return len(data), disk.Replace(f.Wrap(exactMode{disk.Root{R: root}}), name, data, perm)
+	size, err = disk.ReplaceFrom(f.Wrap(exactMode{disk.Root{R: root}}), name, data, info.Mode().Perm())
+	return size, old, err
 }
 
 // makeParents makes the folder dir, and its name and those above it durable.

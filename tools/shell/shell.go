@@ -46,11 +46,12 @@ func Tool(r *proc.Runner, dir string, timeout time.Duration, maxOutput int64) to
 			return tools.Fail("timeout_seconds must be from 1 to %d", most)
 		}
 		c := proc.Command{Argv: []string{"sh", "-c", a.Command}, Dir: a.Cwd, Timeout: time.Duration(a.Timeout) * time.Second}
-		if a.Stdin != "" {
-			c.Stdin = strings.NewReader(a.Stdin)
+		if a.Stdin != "" || call.Streams["stdin"] != nil {
+			c.Stdin = call.Text("stdin", a.Stdin)
 		}
 		return exec.Run(ctx, call, c)
 	})
+	t.Streams, t.Verbatim = []string{"stdin"}, []string{"command"}
 	limits(t, timeout, most)
 	return t
 }

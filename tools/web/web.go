@@ -72,7 +72,9 @@ type getArgs struct {
 
 // Get is the tool http_get. It is not read-only: a URL can carry what it is told.
 func Get(o Options) tools.Tool {
-	return tools.New("http_get", getText, newClient(o).get)
+	t := tools.New("http_get", getText, newClient(o).get)
+	t.Verbatim = []string{"url", "headers"}
+	return t
 }
 
 // client makes the calls.
