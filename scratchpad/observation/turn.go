@@ -138,7 +138,7 @@ func (s *Store) keep(id, label string, ttl time.Duration, see scope) error {
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
 		return ErrNotFound
 	}
-	return nil
+	return s.markKept()
 }
 
 // Kept lists what was kept by other turns, the newest first.
