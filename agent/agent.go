@@ -11,6 +11,7 @@ import (
 	"rouse/agent/model"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
+	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
 
@@ -34,6 +35,10 @@ type Agent struct {
 	// MaxIterations and Timeout bound one cycle; both must be above 0.
 	MaxIterations int
 	Timeout       time.Duration
+	// Observations says how large observations are kept, and Threshold from which
+	// size on, in bytes of their JSON; 0 is 4096.
+	Observations observation.Options
+	Threshold    int
 	// Locked are keys of the state that the model may not change.
 	Locked []string
 	// Task, unless empty, comes first in this cycle.
@@ -94,6 +99,7 @@ func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 		return Report{}, err
 	}
 	defer c.unlock()
+	defer c.unshelve()
 	runErr := a.run(ctx, c)
 	return a.sleep(c, runErr)
 }
@@ -103,6 +109,7 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 	limit := &Limit{"timeout", fmt.Sprintf("%s of %s used", a.Timeout, a.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
 	defer cancel()
+	a.shelve(c)
 	if err := a.prepare(c, c.journal); err != nil {
 		return err
 	}

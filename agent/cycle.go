@@ -14,6 +14,7 @@ import (
 	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/scratchpad"
+	"rouse/scratchpad/observation"
 )
 
 // cycle is one cycle while it is awake, or while it is being settled.
@@ -34,6 +35,10 @@ type cycle struct {
 
 	iterations, tokens, problems int
 	choose                       bool // a task is to be chosen from the goals
+
+	turn  func() (*observation.Turn, error) // opens the store of observations
+	store *observation.Store                // once it is open
+	kept  string                            // what earlier cycles kept there
 
 	reopened bool // it was interrupted and is being settled
 	ended    bool // its end is in the journal, or at least in _after
@@ -117,6 +122,7 @@ func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
 	turn := conversation.Turn{
 		State: state, Choose: c.choose && c.state.CurrentTask() == nil,
 		Now: a.now(), Iteration: c.iterations, Of: a.MaxIterations,
+		Tools: c.dispatcher.Offered(), Kept: c.kept,
 	}
 	if end, ok := ctx.Deadline(); ok {
 		turn.Left = time.Until(end)

@@ -21,6 +21,7 @@
 //   - agent/journal is the record of a cycle, agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three
 //     branches: a tool, update_scratchpad, done.
+//   - scratchpad/observation keeps tool outputs that are too large to be shown.
 //   - tools says what a tool is; the folders below it have the tools.
 //   - scratchpad is the memory: YAML that a person edits, changed without
 //     disturbing what did not change.

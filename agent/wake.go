@@ -72,8 +72,9 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
 		Tools: a.Tools, State: c.state, Journal: j, Redact: a.Redact, Locked: a.Locked, Now: a.Now,
+		Turn: c.turn, Threshold: a.Threshold, Kept: c.kept != "",
 	}
-	c.conversation = &conversation.JSON{Rules: rules, Tools: c.dispatcher.Offered(), Redact: a.Redact}
+	c.conversation = &conversation.JSON{Rules: rules, Redact: a.Redact}
 	return c.begin(a.Task)
 }
 

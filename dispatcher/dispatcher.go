@@ -24,6 +24,7 @@ import (
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/scratchpad"
+	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
 
@@ -49,6 +50,14 @@ type Dispatcher struct {
 	Journal Journal
 	// Redact takes the secrets out of everything that a tool gives back.
 	Redact *redact.Redactor
+	// Turn gives the place where large observations are kept, and opens it when
+	// it is first asked; nil keeps none.
+	Turn func() (*observation.Turn, error)
+	// Threshold is the size from which an observation is kept there, in bytes of
+	// its JSON; 0 is 4096.
+	Threshold int
+	// Kept says that earlier cycles kept something there.
+	Kept bool
 	// Locked are the keys of the state that the model may not change.
 	Locked []string
 	// Now tells the time; nil means time.Now.
@@ -56,6 +65,11 @@ type Dispatcher struct {
 
 	step int
 	seen map[[sha256.Size]byte]int
+	past map[int]Observation // by step, for references
+	// shelved says that there is something to read in the scratchpad, and
+	// unparked why nothing can be put there.
+	shelved  bool
+	unparked error
 }
 
 // Observation is what the model reads of one action.
@@ -67,19 +81,29 @@ type Observation struct {
 	Content  any             `json:"content,omitempty"`
 	Metadata map[string]any  `json:"metadata,omitempty"`
 	Error    string          `json:"error,omitempty"`
+
+	// What stands in the place of a large content.
+	ScratchpadID string `json:"scratchpad_id,omitempty"`
+	SizeBytes    int64  `json:"size_bytes,omitempty"`
+	Kind         string `json:"kind,omitempty"`
+	Summary      string `json:"summary,omitempty"`
+	Facts        string `json:"facts,omitempty"`
+	Note         string `json:"_note,omitempty"`
+
 	// Warning says that the model repeats itself.
 	Warning string `json:"warning,omitempty"`
 	// Done says that the action ends the cycle.
 	Done bool `json:"-"`
 
 	size int64
+	sum  string // of all of the content
 }
 
 // text is the content as text.
 func (o Observation) text() string {
 	switch c := o.Content.(type) {
 	case nil:
-		return ""
+		return o.Summary
 	case string:
 		return c
 	}
@@ -106,6 +130,10 @@ func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	if err != nil {
 		return o, err
 	}
+	if d.past == nil {
+		d.past = map[int]Observation{}
+	}
+	d.past[o.Step] = o
 	return o, d.guard(&o)
 }
 
@@ -134,11 +162,16 @@ func (d *Dispatcher) cleanArgs(args json.RawMessage) json.RawMessage {
 
 // call runs a tool: its intent is recorded before, its result after.
 func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
-	tool, ok := d.Tools.Find(o.Tool)
+	tool, ok := d.find(o.Tool)
 	if !ok {
 		return d.refuse(o, fmt.Sprintf("unknown tool %q; the tools are %s", o.Tool, strings.Join(d.Names(), ", ")))
 	}
-	if err := tool.Check(o.Args); err != nil {
+	r, args, err := d.resolve(tool, o)
+	if err != nil {
+		return d.refuse(o, "arguments: "+err.Error())
+	}
+	defer r.close()
+	if err := tool.Check(args); err != nil {
 		return d.refuse(o, "arguments: "+err.Error())
 	}
 	if err := d.room(); err != nil {
@@ -148,7 +181,7 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 		return err
 	}
 	started := d.now()
-	d.run(ctx, tool, o)
+	d.run(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)
 	return d.result(o, d.now().Sub(started), note(toolNote(*o)))
 }
 
@@ -170,21 +203,25 @@ func (d *Dispatcher) intend(tool tools.Tool, o *Observation) error {
 }
 
 // run carries out the call and fills in the observation, without secrets.
-func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, o *Observation) {
+func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, call tools.Call, o *Observation) {
 	out := newOutput()
+	out.threshold = d.threshold()
+	out.begin = func() *observation.Writer { return d.newWriter(o.Step, o.Tool) }
 	clean := d.Redact.Writer(out)
-	res := tool.Run(ctx, tools.Call{Args: o.Args, Output: clean, Started: func(p proc.Identity) {
+	call.Output = clean
+	call.Started = func(p proc.Identity) {
 		// Without this record a crash leaves the process to the mark alone.
 		_ = d.Journal.Append(&journal.Started{Step: o.Step, Process: p})
-	}})
+	}
+	res := tool.Run(ctx, call)
 	clean.Close()
 	if res.Content != nil {
 		content := Observation{Content: d.Redact.Any(res.Content)}
 		out.Write([]byte(content.text()))
 	}
-	o.OK, o.Content, o.size = res.OK, out.text(), out.bytes
-	o.Error = d.Redact.String(res.Error)
+	o.OK, o.Error = res.OK, d.Redact.String(res.Error)
 	o.Metadata, _ = d.Redact.Any(res.Metadata).(map[string]any)
+	d.present(o, out)
 }
 
 // record journals an action that is not a tool; err, if it is for the model to
@@ -205,7 +242,11 @@ func (d *Dispatcher) record(o *Observation, err error) error {
 // one event: a crash leaves both, or an intent without a result. The memory has
 // its part also where the journal cannot be written.
 func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scratchpad.Change) error {
-	content, err := json.Marshal(o.Content)
+	var said any = o.Content
+	if o.ScratchpadID != "" {
+		said = o.Summary
+	}
+	content, err := json.Marshal(said)
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", o.Tool, err)
 	}
@@ -214,7 +255,7 @@ func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scrat
 		changes = nil
 	}
 	return cmp.Or(d.Journal.Append(&journal.Result{
-		Step: o.Step, Tool: o.Tool, OK: o.OK, SizeBytes: o.size, Content: content,
+		Step: o.Step, Tool: o.Tool, OK: o.OK, ScratchpadID: o.ScratchpadID, SizeBytes: o.size, Content: content,
 		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(), Changes: changes,
 	}), full)
 }
@@ -245,10 +286,10 @@ func (d *Dispatcher) guard(o *Observation) error {
 	if d.seen == nil {
 		d.seen = map[[sha256.Size]byte]int{}
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %s %v %q %q", o.Tool, o.Args, o.OK, o.text(), o.Error))
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %s %v %q %q %s", o.Tool, o.Args, o.OK, o.text(), o.Error, o.sum))
 	d.seen[key]++
 	switch n := d.seen[key]; {
-	case o.Done:
+	case o.Done || o.Tool == readName:
 		return nil
 	case n >= repeatsToEnd:
 		return fmt.Errorf("%w: %s(%s) gave the same result %d times", ErrStuck, o.Tool, journal.Line(string(o.Args), noteRunes), n)

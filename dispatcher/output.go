@@ -3,11 +3,14 @@ package dispatcher
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash"
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"rouse/scratchpad/observation"
 )
 
 // What the model is shown of one output: all of it up to shown bytes, else its
@@ -21,6 +24,12 @@ const (
 // end, counts and hashes all of it, and notices what is not text. Its memory is
 // bounded whatever it is given.
 type output struct {
+	// begin, unless nil, gives a writer to park the content with, or nil; it is
+	// asked once the content is larger than threshold.
+	begin     func() *observation.Writer
+	threshold int
+	writer    *observation.Writer
+
 	head, tail []byte
 	bytes      int64
 	runes      int64
@@ -33,6 +42,12 @@ func newOutput() *output { return &output{sum: sha256.New()} }
 
 // Write never fails.
 func (o *output) Write(p []byte) (int, error) {
+	if o.writer == nil && o.begin != nil && o.bytes+int64(len(p)) > int64(o.threshold) {
+		o.park()
+	}
+	if o.writer != nil {
+		return o.writer.Write(p)
+	}
 	o.bytes += int64(len(p))
 	o.sum.Write(p)
 	o.inspect(p)
@@ -45,6 +60,23 @@ func (o *output) Write(p []byte) (int, error) {
 	o.keepTail(rest)
 	return len(p), nil
 }
+
+// park begins to park the content, of which the head holds all until now. It
+// says whether that can be done, and asks only once.
+func (o *output) park() bool {
+	if o.begin == nil {
+		return false
+	}
+	o.writer, o.begin = o.begin(), nil
+	if o.writer == nil {
+		return false
+	}
+	o.writer.Write(o.head)
+	return true
+}
+
+// digest is the SHA-256 of the content, in hexadecimal.
+func (o *output) digest() string { return hex.EncodeToString(o.sum.Sum(nil)) }
 
 // keepTail keeps at least the last shownTail bytes of what is past the head.
 func (o *output) keepTail(p []byte) {

@@ -28,28 +28,53 @@ func (r *refusal) Error() string { return r.msg }
 func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
 // Offered are the tools as the model sees them: those of the home, then the two
-// actions that every home has.
+// actions that every home has, then what reads the scratchpad once there is
+// something in it.
 func (d *Dispatcher) Offered() []tools.Tool {
 	str := &jsonschema.Schema{Type: "string"}
-	return append(d.Tools.All(),
+	list := append(d.Tools.All(),
 		tools.Tool{Name: "update_scratchpad", Description: strings.TrimSpace(updateText), Schema: &jsonschema.Schema{Type: "object"}},
 		tools.Tool{Name: "done", Description: strings.TrimSpace(doneText), Schema: &jsonschema.Schema{
 			Type: "object", Properties: map[string]*jsonschema.Schema{"summary": str}, Required: []string{"summary"},
 		}},
 	)
+	if d.shelved || d.Kept {
+		list = append(list, d.shelfTools()...)
+	}
+	return list
+}
+
+// find gives a tool that is offered.
+func (d *Dispatcher) find(name string) (tools.Tool, bool) {
+	if t, ok := d.Tools.Find(name); ok {
+		return t, true
+	}
+	if d.shelved || d.Kept {
+		for _, t := range d.shelfTools() {
+			if t.Name == name {
+				return t, true
+			}
+		}
+	}
+	return tools.Tool{}, false
 }
 
 // Repairable says whether a call may be taken from JSON that had to be repaired:
 // it must change and send nothing, or be the end of the cycle.
 func (d *Dispatcher) Repairable(tool string) bool {
-	t, ok := d.Tools.Find(tool)
+	t, ok := d.find(tool)
 	return tool == "done" || ok && t.ReadOnly
 }
 
 // update is the branch of update_scratchpad: completed_tasks extends, every
 // other key replaces. It changes all keys or none.
 func (d *Dispatcher) update(o *Observation) error {
-	changes, err := d.updates(o.Args)
+	r, args, err := d.resolve(tools.Tool{}, o)
+	if err != nil {
+		return refusef("%v; nothing was changed", err)
+	}
+	defer r.close()
+	changes, err := d.updates(args)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,9 @@ type Config struct {
 	Workspace string `yaml:"workspace"`
 	Model     Model  `yaml:"model"`
 	Cycle     Cycle  `yaml:"cycle"`
-	Tools     Tools  `yaml:"tools"`
+	// Observations says what becomes of large tool outputs.
+	Observations Observations `yaml:"observations"`
+	Tools        Tools        `yaml:"tools"`
 	// Secrets are the names of environment variables whose values are hidden.
 	Secrets []string `yaml:"secrets"`
 }
@@ -49,6 +51,20 @@ type Cycle struct {
 	Timeout       Duration `yaml:"timeout"`
 	// Locked are keys of the state that the model may not change.
 	Locked []string `yaml:"locked"`
+}
+
+// Observations configures how large tool outputs are kept.
+type Observations struct {
+	// Threshold is the size from which an observation is parked, in bytes.
+	Threshold int `yaml:"threshold_bytes"`
+	// PreviewChars are shown of its beginning, and of its end.
+	PreviewChars int `yaml:"preview_chars"`
+	// TTL counts from the end of the cycle that made it.
+	TTL Duration `yaml:"ttl"`
+	// MaxBytes bounds what all of them take on the disk.
+	MaxBytes Size   `yaml:"max_bytes"`
+	Codec    string `yaml:"codec"`   // zstd or raw
+	Summary  string `yaml:"summary"` // preview
 }
 
 // Tools configures the tools.
@@ -88,7 +104,10 @@ func Default() Config {
 		},
 		Cycle: Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute)},
 	}
-	c.Tools.MaxOutput = 64 << 20
+	c.Observations = Observations{
+		Threshold: 4096, PreviewChars: 500, TTL: Duration(time.Hour), MaxBytes: 2 << 30, Codec: "zstd", Summary: "preview",
+	}
+	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
 	return c
@@ -175,7 +194,7 @@ func (c *Config) provider(getenv func(string) string) string {
 
 // check reports the first value that cannot be meant.
 func (c *Config) check() error {
-	m, y := c.Model, c.Cycle
+	m, y, o := c.Model, c.Cycle, c.Observations
 	switch {
 	case !oneOf(m.Provider, "auto", "openai", "offline"):
 		return fmt.Errorf("model.provider %q: use auto, openai or offline", m.Provider)
@@ -187,8 +206,18 @@ func (c *Config) check() error {
 		return errors.New("model: max_output and idle_timeout must be above 0, retries not below")
 	case y.MaxIterations < 1 || y.Timeout <= 0:
 		return errors.New("cycle: max_iterations and timeout must be above 0")
-	case c.Tools.MaxOutput < 1 || c.Tools.MaxOutput > 64<<20:
-		return errors.New("tools.max_output: use 1 to 64MiB")
+	case c.Tools.MaxOutput < 1:
+		return errors.New("tools.max_output must be above 0")
+	case o.Threshold < 256 || o.Threshold > 16<<10:
+		return errors.New("observations.threshold_bytes: use 256 to 16384")
+	case o.PreviewChars < 0 || o.PreviewChars > 1000:
+		return errors.New("observations.preview_chars: use 0 to 1000")
+	case o.TTL <= 0 || o.MaxBytes < 1<<20:
+		return errors.New("observations: ttl must be above 0, max_bytes at least 1MiB")
+	case !oneOf(o.Codec, "zstd", "raw"):
+		return fmt.Errorf("observations.codec %q: use zstd or raw", o.Codec)
+	case o.Summary != "preview":
+		return fmt.Errorf("observations.summary %q: use preview (summaries by a model are not built yet)", o.Summary)
 	case c.Tools.Shell.Timeout <= 0 || c.Tools.HTTP.Timeout <= 0:
 		return errors.New("tools: timeouts must be above 0")
 	case c.Workspace == "":

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if c.Model.Provider != "offline" || c.Model.MaxOutput != 8192 || c.Cycle.MaxIterations != 20 ||
-			time.Duration(c.Cycle.Timeout) != 15*time.Minute || c.Tools.MaxOutput != 64<<20 {
+			time.Duration(c.Cycle.Timeout) != 15*time.Minute || c.Tools.MaxOutput != 1<<30 {
 			t.Errorf("%q: %+v", text, c)
 		}
 	}
@@ -73,7 +73,11 @@ func TestErrors(t *testing.T) {
 		{"cycle: {timeout: -1s}\n", "above 0"},
 		{"cycle: {max_iterations: 0}\n", "above 0"},
 		{"tools: {max_output: 5 apples}\n", `line 1: "5 apples" is not a size; write 500, 16KiB, 64MiB or 1GiB`},
-		{"tools: {max_output: 1GiB}\n", "use 1 to 64MiB"},
+		{"tools: {max_output: 0}\n", "above 0"},
+		{"observations: {threshold_bytes: 1}\n", "use 256 to 16384"},
+		{"observations: {codec: lzma}\n", "use zstd or raw"},
+		{"observations: {summary: model}\n", "not built yet"},
+		{"observations: {max_bytes: 1KiB}\n", "at least 1MiB"},
 		{"tools: {max_output: 99999999999999999999}\n", "is not a size"},
 		{"tools: {http: {allow: ['http://a.example']}}\n", "name a host"},
 		{"model: {provider: magic}\n", "use auto, openai or offline"},

@@ -33,8 +33,8 @@ func (s *Size) UnmarshalYAML(n *yaml.Node) error {
 			text, shift = strings.TrimSpace(t), 10*(i+1)
 		}
 	}
-	v, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || v < 0 {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 0 || v > 1<<60>>shift {
 		return fmt.Errorf("line %d: %q is not a size; write 500, 16KiB, 64MiB or 1GiB", n.Line, n.Value)
 	}
 	*s = Size(v << shift)

@@ -15,6 +15,7 @@ import (
 
 func turn() Turn {
 	return Turn{
+		Tools: []tools.Tool{tools.Echo()},
 		State: []byte("goals: []\ncurrent_task: look\n"), Iteration: 2, Of: 20, Left: 14*time.Minute + 400*time.Millisecond,
 		Now: time.Date(2026, 4, 1, 15, 1, 54, 0, time.FixedZone("", 7200)),
 	}
@@ -22,7 +23,7 @@ func turn() Turn {
 
 // The offline model and people read this text: its form is fixed.
 func TestRequest(t *testing.T) {
-	c := &JSON{Rules: "Be good.", Tools: []tools.Tool{tools.Echo()}}
+	c := &JSON{Rules: "Be good."}
 	c.Add(dispatcher.Observation{Step: 1, Tool: "echo", Args: json.RawMessage(`{"message":"a<b"}`), OK: true, Content: "ECHO: a<b\n```\n"})
 	c.Problem("no JSON object in the reply")
 	r := c.Request(turn())

@@ -2,11 +2,14 @@ package main
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,7 +27,8 @@ func TestMain(m *testing.M) {
 
 // TestScript runs the command lines of testdata/script, which read as the manual.
 //
-// Beside the commands of testscript there are: exits CODE PROGRAM ARG... ;
+// Beside the commands of testscript there are: exits CODE PROGRAM ARG... ; page
+// FILE, a web server for its folder at $PAGE ;
 // model FILE, a chat server that answers with the lines of FILE ; requests N
 // [PATTERN], how many requests it got and what the last one holds ; waitfor
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
@@ -39,7 +43,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "model": startModel, "requests": requests, "waitfor": waitfor, "signal": signalCycle,
+			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "waitfor": waitfor, "signal": signalCycle,
 		},
 		RequireUniqueNames: true,
 	})
@@ -76,6 +80,16 @@ func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(s.Close)
 	ts.Setenv("OPENAI_BASE_URL", s.URL())
 	*ts.Value(server).(**modeltest.Server) = s
+}
+
+// servePage serves a file on loopback; its host and port are $PAGE.
+func servePage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: page FILE")
+	}
+	s := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(ts.MkAbs(args[0])))))
+	ts.Defer(s.Close)
+	ts.Setenv("PAGE", strings.TrimPrefix(s.URL, "http://"))
 }
 
 func requests(ts *testscript.TestScript, neg bool, args []string) {

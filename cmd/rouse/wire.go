@@ -15,6 +15,7 @@ import (
 	"rouse/agent/model"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/scratchpad/observation"
 	"rouse/tools"
 	"rouse/tools/command"
 	"rouse/tools/files"
@@ -102,6 +103,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	}
 	return &agent.Agent{
 		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Redact: hide, Mark: mark, Now: a.now,
+		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
 	}, nil
 }
@@ -113,6 +115,13 @@ func (a *app) harmless(c config.Config) []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return redact.IsSecretName(name) || name == c.Model.APIKeyEnv || slices.Contains(c.Secrets, name)
 	})
+}
+
+// store says how large observations are kept.
+func store(o config.Observations, now func() time.Time) observation.Options {
+	return observation.Options{
+		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Codec: observation.Codec(o.Codec), PreviewChars: o.PreviewChars, Now: now,
+	}
 }
 
 // newMark is a token that nobody can guess.

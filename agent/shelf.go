@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"rouse/agent/journal"
+	"rouse/internal/proc"
+	"rouse/scratchpad/observation"
+)
+
+// gcTime bounds how long a wake collects observations that have expired.
+const gcTime = 2 * time.Second
+
+// shelve gives the cycle its place in the store of observations, which is opened
+// when something is put there, was kept there, or is to be collected. Nothing
+// that goes wrong with the store fails the cycle.
+func (a *Agent) shelve(c *cycle) {
+	dir := a.Home.Memory()
+	c.turn = sync.OnceValues(func() (*observation.Turn, error) {
+		store, err := observation.Open(dir, a.Observations)
+		if err != nil {
+			return nil, err
+		}
+		c.store = store
+		return store.Begin(c.id, proc.Self())
+	})
+	if observation.HasKept(dir) {
+		c.kept = c.listKept(a.now())
+	}
+	if observation.Due(dir, a.Observations.TTL, a.now()) {
+		c.collect()
+	}
+}
+
+// listKept is what earlier cycles kept, one a line.
+func (c *cycle) listKept(now time.Time) string {
+	turn, err := c.turn()
+	if err != nil {
+		return ""
+	}
+	entries, err := turn.Kept()
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, journal.Line(e.Label, 200), e.Bytes, now.Sub(e.Created).Round(time.Second))
+	}
+	return b.String()
+}
+
+func (c *cycle) collect() {
+	if _, err := c.turn(); err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), gcTime)
+	defer cancel()
+	// What is left is collected another time.
+	_, _ = c.store.GC(ctx)
+}
+
+// unshelve ends the cycle's use of the store. A turn that cannot be ended is
+// ended by a later cycle, which sees that its process is gone.
+func (c *cycle) unshelve() {
+	if c.store == nil {
+		return
+	}
+	if turn, err := c.turn(); err == nil {
+		_ = turn.End()
+	}
+	_ = c.store.Close()
+}

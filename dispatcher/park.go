@@ -1,0 +1,181 @@
+package dispatcher
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"rouse/scratchpad/observation"
+	"rouse/tools"
+)
+
+// defaultThreshold is the size from which an observation is parked, in bytes of
+// its JSON.
+const defaultThreshold = 4096
+
+// maxMetadata is how much metadata is shown of a parked observation, in bytes;
+// more is parked with the content.
+const maxMetadata = 1024
+
+// maxField is how large a text may be that a reference looks into, in bytes.
+const maxField = 8 << 20
+
+const parkedNote = "Large observation saved in the scratchpad. To read it in full or in part, use scratchpad_read."
+
+// threshold is never more than an output holds in memory.
+func (d *Dispatcher) threshold() int {
+	if d.Threshold <= 0 {
+		return defaultThreshold
+	}
+	return min(d.Threshold, shown)
+}
+
+// newWriter begins to park what a step gives back; nil if it cannot be parked.
+func (d *Dispatcher) newWriter(step int, tool string) *observation.Writer {
+	if d.Turn == nil || tool == readName {
+		return nil
+	}
+	turn, err := d.Turn()
+	if err != nil {
+		d.unparked = err
+		return nil
+	}
+	return turn.Create(observation.Origin{Step: step, Executor: tool})
+}
+
+// present fills in what the model sees of the content: all of it if it is
+// small, else a synthetic view of what is parked, else its beginning and end.
+func (d *Dispatcher) present(o *Observation, out *output) {
+	o.size, o.sum = out.bytes, out.digest()
+	if out.writer == nil {
+		o.Content = out.text()
+		if d.fits(o) || !out.park() {
+			return
+		}
+	}
+	meta, err := json.Marshal(o.Metadata)
+	if err != nil {
+		meta = nil
+	}
+	entry, err := out.writer.Commit(meta)
+	o.size, o.sum = entry.Bytes, entry.SHA256
+	if err != nil {
+		o.Content, o.Note = entry.Summary, "This is only the beginning and the end: the content could not be kept: "+d.Redact.String(err.Error())
+		return
+	}
+	o.Content, o.ScratchpadID, o.SizeBytes = nil, entry.ID, entry.Bytes
+	o.Kind, o.Summary, o.Facts, o.Note = string(entry.Kind), entry.Summary, entry.Facts, parkedNote
+	if len(meta) > maxMetadata {
+		o.Metadata = nil
+	}
+	d.shelved = true
+}
+
+// fits says whether an observation is shown as it is.
+func (d *Dispatcher) fits(o *Observation) bool {
+	if o.Tool == readName {
+		return true
+	}
+	if d.unparked != nil && o.size > int64(d.threshold()) {
+		o.Note = "The content is not kept beyond what is shown: " + d.Redact.String(d.unparked.Error())
+		return true
+	}
+	text, err := json.Marshal(o)
+	return err == nil && len(text) <= d.threshold()
+}
+
+// resolve puts the values of earlier steps in the place of references.
+func (d *Dispatcher) resolve(tool tools.Tool, o *Observation) (*resolver, json.RawMessage, error) {
+	r := &resolver{tool: tool, lookup: d.lookup, streams: map[string]io.ReadCloser{}}
+	args := r.resolve(o.Args)
+	if r.err != nil {
+		r.close()
+		return nil, nil, r.err
+	}
+	return r, args, nil
+}
+
+// lookup finds what a reference names: a field of an earlier step's observation.
+func (d *Dispatcher) lookup(step int, path []string) (referred, error) {
+	o, ok := d.past[step]
+	if !ok {
+		return referred{}, fmt.Errorf("there is no step %d before this one", step)
+	}
+	if path[0] == "content" {
+		return d.content(o, path[1:])
+	}
+	var fields map[string]any
+	text, err := json.Marshal(o)
+	if err == nil {
+		err = decodeNumbers(text, &fields)
+	}
+	if err != nil {
+		return referred{}, err
+	}
+	v, err := field(fields, path)
+	return referred{value: v}, err
+}
+
+// content is the real content of a step, not the view of it, or a part of it
+// where it is JSON.
+func (d *Dispatcher) content(o Observation, path []string) (referred, error) {
+	if o.ScratchpadID == "" {
+		return inside(o.text(), path)
+	}
+	turn, err := d.Turn()
+	if err != nil {
+		return referred{}, err
+	}
+	if len(path) == 0 {
+		return referred{size: o.SizeBytes, open: func() (io.ReadCloser, error) { return openContent(turn, o.ScratchpadID) }}, nil
+	}
+	if o.SizeBytes > maxField {
+		return referred{}, fmt.Errorf("the content has %d bytes, too many to look into; use scratchpad_read with mode json", o.SizeBytes)
+	}
+	c, err := openContent(turn, o.ScratchpadID)
+	if err != nil {
+		return referred{}, err
+	}
+	defer c.Close()
+	text, err := io.ReadAll(c)
+	if err != nil {
+		return referred{}, err
+	}
+	return inside(string(text), path)
+}
+
+// inside follows a path into a text that is JSON; without one it is the text.
+func inside(text string, path []string) (referred, error) {
+	if len(path) == 0 {
+		return referred{value: text}, nil
+	}
+	var v any
+	if err := decodeNumbers([]byte(text), &v); err != nil {
+		return referred{}, errors.New("the content is not JSON, so it has no fields")
+	}
+	found, err := field(v, path)
+	return referred{value: found}, err
+}
+
+// decodeNumbers is json.Unmarshal that keeps the digits of numbers.
+func decodeNumbers(text []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return dec.Decode(v)
+}
+
+// opened is a content with the reader that goes through it.
+type opened struct {
+	io.Reader
+	*observation.Content
+}
+
+func openContent(turn *observation.Turn, id string) (io.ReadCloser, error) {
+	c, err := turn.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	return opened{c.Reader(), c}, nil
+}

@@ -1,0 +1,237 @@
+package dispatcher
+
+import (
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"rouse/scratchpad/observation"
+	"rouse/tools"
+)
+
+// The tools that are offered while something is parked.
+const (
+	readName = "scratchpad_read"
+	keepName = "scratchpad_keep"
+)
+
+// maxAnswer is the most that one scratchpad_read gives back, in bytes.
+const maxAnswer = 16 << 10
+
+//go:embed scratchpad_read.md
+var readText string
+
+//go:embed scratchpad_keep.md
+var keepText string
+
+type readArgs struct {
+	ID         string `json:"scratchpad_id" jsonschema:"the id, as the observation gave it"`
+	Mode       string `json:"mode,omitempty" jsonschema:"head (default), tail, range, lines, full, grep or json"`
+	N          int64  `json:"n,omitempty" jsonschema:"characters for head and tail; default 2000"`
+	Start      *int64 `json:"start,omitempty" jsonschema:"for range the first character, from 0; for lines the first line, from 1"`
+	End        *int64 `json:"end,omitempty" jsonschema:"where to end, not included"`
+	Pattern    string `json:"pattern,omitempty" jsonschema:"for grep: a regular expression in RE2 syntax"`
+	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"for grep"`
+	Context    int    `json:"context,omitempty" jsonschema:"for grep: lines to show around each match"`
+	MaxMatches int    `json:"max_matches,omitempty" jsonschema:"for grep; default 50"`
+	Query      string `json:"query,omitempty" jsonschema:"for json: a jq query"`
+	Encoding   string `json:"encoding,omitempty" jsonschema:"for binary content: base64 (default) or hex"`
+}
+
+type keepArgs struct {
+	ID    string `json:"scratchpad_id" jsonschema:"the id, as the observation gave it"`
+	Label string `json:"label" jsonschema:"what it is, in a few words"`
+	TTL   string `json:"ttl,omitempty" jsonschema:"for how long, such as 24h; default 24h, at most 720h"`
+}
+
+// shelfTools are scratchpad_read and scratchpad_keep.
+func (d *Dispatcher) shelfTools() []tools.Tool {
+	read := tools.New(readName, readText, d.read)
+	read.ReadOnly = true
+	return []tools.Tool{read, tools.New(keepName, keepText, d.keep)}
+}
+
+func (d *Dispatcher) read(ctx context.Context, _ tools.Call, a readArgs) tools.Result {
+	turn, err := d.Turn()
+	if err != nil {
+		return tools.Fail("%v", err)
+	}
+	c, err := turn.Get(a.ID)
+	if err != nil {
+		return tools.Fail("%v", err)
+	}
+	defer c.Close()
+	res, err := readContent(ctx, c, a)
+	if err != nil {
+		return tools.Fail("%v", err)
+	}
+	res.Metadata["scratchpad_id"], res.Metadata["mode"] = a.ID, cmpOr(a.Mode, "head")
+	return res
+}
+
+func cmpOr(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// readContent answers one request by its mode.
+func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools.Result, error) {
+	switch a.Mode {
+	case "grep":
+		return grep(ctx, c, a)
+	case "json":
+		return query(ctx, c, a)
+	}
+	unit, start, end, err := span(c, a)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	limit := maxAnswer
+	if c.Kind == observation.Binary {
+		limit /= 2 // base64 and hex are longer than what they say
+	}
+	part, err := c.Slice(unit, start, end, limit)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	meta := map[string]any{"unit": part.Unit, "start": part.Start, "end": part.End, "total": part.Total}
+	if part.End < part.Total {
+		meta["next"] = part.End
+	}
+	if part.Cut {
+		meta["note"] = fmt.Sprintf("the line is longer than an answer; read on by characters, mode range from %d", part.Char)
+	}
+	return tools.Result{OK: true, Content: encode(c, part.Data, a.Encoding), Metadata: meta}, nil
+}
+
+// span is the part that a request means, and its unit.
+func span(c *observation.Content, a readArgs) (unit observation.Unit, start, end int64, err error) {
+	unit = observation.Chars
+	if c.Kind == observation.Binary {
+		unit = observation.Bytes
+	}
+	n := a.N
+	if n <= 0 {
+		n = 2000
+	}
+	total := c.Total(unit)
+	switch a.Mode {
+	case "", "head":
+		return unit, 0, n, nil
+	case "tail":
+		return unit, max(0, total-n), total, nil
+	case "range":
+		start = value(a.Start, 0)
+		return unit, start, value(a.End, start+n), nil
+	case "lines":
+		start = value(a.Start, 1)
+		return observation.Lines, start, value(a.End, start+100), nil
+	case "full":
+		if c.Bytes > maxAnswer {
+			return unit, 0, 0, fmt.Errorf("the content has %d bytes, an answer at most %d: use grep to find, lines or range to read on, json to query, "+
+				`or pass it to another tool as "{{step%d.content}}"`, c.Bytes, maxAnswer, c.Step)
+		}
+		return unit, 0, total, nil
+	}
+	return unit, 0, 0, fmt.Errorf("mode %q: use head, tail, range, lines, full, grep or json", a.Mode)
+}
+
+func value(p *int64, other int64) int64 {
+	if p == nil {
+		return other
+	}
+	return *p
+}
+
+// encode is a part as text.
+func encode(c *observation.Content, data []byte, encoding string) string {
+	switch {
+	case c.Kind != observation.Binary:
+		return string(data)
+	case encoding == "hex":
+		return hex.EncodeToString(data)
+	}
+	return base64.StdEncoding.EncodeToString(data)
+}
+
+func grep(ctx context.Context, c *observation.Content, a readArgs) (tools.Result, error) {
+	if a.Pattern == "" {
+		return tools.Result{}, errors.New("grep needs a pattern")
+	}
+	found, err := c.Grep(ctx, observation.Query{
+		Pattern: a.Pattern, IgnoreCase: a.IgnoreCase, Context: a.Context, MaxMatches: a.MaxMatches,
+		From: value(a.Start, 0), MaxBytes: maxAnswer - 2<<10,
+	})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	meta := map[string]any{"unit": observation.Lines, "total": c.Total(observation.Lines), "matches": found.Matches, "shown": found.Shown}
+	if found.Next > 0 {
+		meta["next"] = found.Next
+	}
+	return tools.Result{OK: true, Content: lines(found.Lines), Metadata: meta}, nil
+}
+
+// lines writes lines as grep -n does: a colon behind the number of a match, a
+// dash behind that of a line beside one.
+func lines(list []observation.Line) string {
+	var b strings.Builder
+	for _, l := range list {
+		mark := "-"
+		if l.Match {
+			mark = ":"
+		}
+		fmt.Fprintf(&b, "%d%s%s", l.Number, mark, l.Text)
+		if l.Cut {
+			fmt.Fprintf(&b, " [… a part of the line, from character %d]", l.Char)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// keepMost and keepUsual bound how long an observation is kept.
+const (
+	keepMost  = 30 * 24 * time.Hour
+	keepUsual = 24 * time.Hour
+)
+
+func (d *Dispatcher) keep(_ context.Context, _ tools.Call, a keepArgs) tools.Result {
+	ttl := keepUsual
+	if a.TTL != "" {
+		var err error
+		if ttl, err = time.ParseDuration(a.TTL); err != nil || ttl <= 0 || ttl > keepMost {
+			return tools.Fail("ttl %q: write a length of time up to %s, such as 24h", a.TTL, keepMost)
+		}
+	}
+	turn, err := d.Turn()
+	if err == nil {
+		err = turn.Keep(a.ID, a.Label, ttl)
+	}
+	if err != nil {
+		return tools.Fail("%v", err)
+	}
+	return tools.Result{OK: true, Content: fmt.Sprintf("kept for %s; later cycles are told of it", ttl)}
+}
+
+func query(ctx context.Context, c *observation.Content, a readArgs) (tools.Result, error) {
+	if a.Query == "" {
+		return tools.Result{}, errors.New("json needs a query, in jq's syntax")
+	}
+	found, err := c.JSON(ctx, a.Query, maxAnswer)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	meta := map[string]any{"unit": "results", "shown": found.Count}
+	if found.Cut {
+		meta["note"] = "there is more: narrow the query, or take a slice such as .items[0:50]"
+	}
+	return tools.Result{OK: true, Content: string(found.Data), Metadata: meta}, nil
+}

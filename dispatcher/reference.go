@@ -1,0 +1,261 @@
+package dispatcher
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rouse/tools"
+)
+
+// maxSplice is how much text references may put inside longer texts and into
+// values that are not streamed, in bytes for one call.
+const maxSplice = 64 << 10
+
+// referenceForm finds references, also those that are not written well, so that
+// they are reported and not taken for text.
+var referenceForm = regexp.MustCompile(`\{\{\s*step([0-9]+)([^{}]*)\}\}`)
+
+// referencePath is the part of a reference behind the step's number.
+var referencePath = regexp.MustCompile(`^(\.[A-Za-z0-9_-]+)+\s*$`)
+
+// referred is what a reference stands for.
+type referred struct {
+	value any                           // a JSON value, unless open is set
+	open  func() (io.ReadCloser, error) // a text too large for that
+	size  int64                         // of the text
+}
+
+// resolver puts the values of earlier steps in the place of references such as
+// {{step3.content}} in the arguments of one call. It looks at each text once:
+// what a reference brought in is never looked at again.
+type resolver struct {
+	tool    tools.Tool
+	lookup  func(step int, path []string) (referred, error)
+	streams map[string]io.ReadCloser
+	spliced int
+	// err is the first thing that is wrong, for the model to read.
+	err error
+}
+
+// resolve gives the arguments with their references resolved.
+func (r *resolver) resolve(args json.RawMessage) json.RawMessage {
+	if !bytes.Contains(args, []byte("{{")) {
+		return args
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	var object map[string]any
+	if err := dec.Decode(&object); err != nil {
+		r.fail("%v", err)
+		return args
+	}
+	for name, v := range object {
+		object[name] = r.top(name, v)
+	}
+	out, err := json.Marshal(object) // the order of keys is lost, which no tool minds
+	if err != nil {
+		r.fail("%v", err)
+	}
+	return out
+}
+
+// top resolves the value of a parameter: one that is a single reference may be
+// streamed, one that is executed or dialled may hold none.
+func (r *resolver) top(name string, v any) any {
+	text, ok := v.(string)
+	if ok && slices.Contains(r.tool.Streams, name) {
+		if found := referenceForm.FindString(text); found == text && found != "" {
+			return r.stream(name, text)
+		}
+	}
+	if slices.Contains(r.tool.Verbatim, name) && holdsReference(v) {
+		r.fail("%s is executed or dialled, so it must not hold a reference: %s", name, r.instead())
+		return v
+	}
+	return r.walk(v)
+}
+
+func (r *resolver) instead() string {
+	if len(r.tool.Streams) > 0 {
+		return "pass the content as " + strings.Join(r.tool.Streams, " or ") + ", or write it to a file first"
+	}
+	return "write the content to a file with write_file first"
+}
+
+// stream keeps the text of a reference for the tool to read as it needs it.
+func (r *resolver) stream(name, text string) any {
+	found, ok := r.find(text)
+	if !ok {
+		return text
+	}
+	if found.open == nil {
+		return r.inline(found)
+	}
+	reader, err := found.open()
+	if err != nil {
+		r.fail("%s: %v", text, err)
+		return text
+	}
+	r.streams[name] = reader
+	return ""
+}
+
+// walk resolves every text in a value.
+func (r *resolver) walk(v any) any {
+	switch v := v.(type) {
+	case string:
+		return r.text(v)
+	case []any:
+		for i := range v {
+			v[i] = r.walk(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = r.walk(v[k])
+		}
+	}
+	return v
+}
+
+// text resolves one text: a single reference keeps its type, others are spliced.
+func (r *resolver) text(s string) any {
+	if found := referenceForm.FindString(s); found == s && found != "" {
+		if value, ok := r.find(s); ok {
+			return r.inline(value)
+		}
+		return s
+	}
+	return referenceForm.ReplaceAllStringFunc(s, func(ref string) string {
+		value, ok := r.find(ref)
+		if !ok {
+			return ref
+		}
+		return asText(r.inline(value))
+	})
+}
+
+// inline gives a value that is to stand in the arguments themselves.
+func (r *resolver) inline(found referred) any {
+	v := found.value
+	if found.open != nil {
+		v = r.read(found)
+	}
+	r.spliced += len(asText(v))
+	if r.spliced > maxSplice {
+		r.fail("references would put %d bytes into the arguments, the limit is %d: %s", r.spliced, maxSplice, r.instead())
+		return ""
+	}
+	return v
+}
+
+func (r *resolver) read(found referred) any {
+	if found.size > maxSplice {
+		r.spliced += int(min(found.size, 1<<40))
+		return ""
+	}
+	reader, err := found.open()
+	if err != nil {
+		r.fail("%v", err)
+		return ""
+	}
+	defer reader.Close()
+	data, err := io.ReadAll(io.LimitReader(reader, maxSplice))
+	if err != nil {
+		r.fail("%v", err)
+	}
+	return string(data)
+}
+
+// find looks a reference up.
+func (r *resolver) find(ref string) (referred, bool) {
+	m := referenceForm.FindStringSubmatch(ref)
+	step, err := strconv.Atoi(m[1])
+	if err != nil || !referencePath.MatchString(m[2]) {
+		r.fail("%s: write a reference as {{step3.content}}, a step and a field of its result", ref)
+		return referred{}, false
+	}
+	found, err := r.lookup(step, strings.Split(strings.TrimSpace(m[2])[1:], "."))
+	if err != nil {
+		r.fail("%s: %v", ref, err)
+		return referred{}, false
+	}
+	return found, true
+}
+
+func (r *resolver) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// readers are the streams as a tool takes them.
+func (r *resolver) readers() map[string]io.Reader {
+	m := make(map[string]io.Reader, len(r.streams))
+	for name, s := range r.streams {
+		m[name] = s
+	}
+	return m
+}
+
+func (r *resolver) close() {
+	for _, s := range r.streams {
+		s.Close()
+	}
+}
+
+func holdsReference(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return referenceForm.MatchString(v)
+	case []any:
+		return slices.ContainsFunc(v, holdsReference)
+	case map[string]any:
+		for _, x := range v {
+			if holdsReference(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// asText is a value as it stands inside a longer text.
+func asText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// field follows a path of names and list indices into a JSON value.
+func field(v any, path []string) (any, error) {
+	for i, name := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			inner, ok := x[name]
+			if !ok {
+				return nil, fmt.Errorf("there is no %s", strings.Join(path[:i+1], "."))
+			}
+			v = inner
+		case []any:
+			n, err := strconv.Atoi(name)
+			if err != nil || n < 0 || n >= len(x) {
+				return nil, fmt.Errorf("there is no %s: the list has %d items, counted from 0", strings.Join(path[:i+1], "."), len(x))
+			}
+			v = x[n]
+		default:
+			return nil, fmt.Errorf("there is no %s", strings.Join(path[:i+1], "."))
+		}
+	}
+	return v, nil
+}
