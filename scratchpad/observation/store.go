@@ -122,9 +122,6 @@ func Open(dir string, o Options) (*Store, error) {
 
 // Close closes the store; writers and contents in use end with errors.
 func (s *Store) Close() error {
-	if dec, err := s.decoder(); err == nil {
-		dec.Close()
-	}
 	if err := s.db.Close(); err != nil {
 		return fmt.Errorf("close observation store: %w", err)
 	}
