@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ type outcome struct {
 	Tool    string          `json:"tool"`
 	OK      bool            `json:"ok"`
 	Content json.RawMessage `json:"content"`
+	Summary string          `json:"summary"` // in the place of a large content
 	Error   string          `json:"error"`
 }
 
@@ -195,7 +197,7 @@ func done(last outcome) string {
 			text = compact.String()
 		}
 	}
-	if text = brief(text, 200); text != "" {
+	if text = brief(cmp.Or(text, last.Summary), 200); text != "" {
 		summary += ": " + text
 	}
 	return action("done", encode(struct {
