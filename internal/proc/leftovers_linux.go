@@ -24,10 +24,16 @@ const leftoverTime = 2 * time.Second
 func EndLeftovers(mark string, ids []Identity) (ended []int, err error) {
 	boot := bootID()
 	ids = slices.DeleteFunc(slices.Clone(ids), func(i Identity) bool { return i.Boot != boot || i.Start == 0 })
+	killed := map[int]uint64{} // start times: a dying process has no environment to be known by
 	deadline := time.Now().Add(leftoverTime)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		c := takeCensus()
 		left := c.leftovers(mark, ids)
+		for pid, start := range killed {
+			if s, ok := c[pid]; ok && s.start == start {
+				left[pid] = true
+			}
+		}
 		if len(left) == 0 {
 			return ended, nil
 		}
@@ -36,6 +42,7 @@ func EndLeftovers(mark string, ids []Identity) (ended []int, err error) {
 			return ended, fmt.Errorf("end leftovers: %d processes still run", len(left))
 		}
 		for pid := range left {
+			killed[pid] = c[pid].start
 			endVerified(c[pid], c.only(left, c[pid].group))
 			if !slices.Contains(ended, pid) {
 				ended = append(ended, pid)
