@@ -44,10 +44,8 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	// The journal's own name was made durable with that of before.
 	if err := record(journal, command); err != nil {
-		return err
-	}
-	if err := syncFolder(); err != nil {
 		return err
 	}
 	date, err := exec.Command("sh", "-c", command).Output()
