@@ -18,7 +18,8 @@
 //   - agent (here) is the cycle. [Home] alone knows the names of files. agent.go
 //     has the main loop, wake.go, sleep.go and settle.go the rest of the cycle.
 //   - agent/conversation decides what the model sees, agent/model asks it.
-//   - agent/journal is the record of a cycle, agent/config reads rouse.yaml.
+//   - agent/journal is the record of a cycle, in which the dispatcher writes
+//     too; it knows nothing of either. agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three
 //     branches: a tool, update_scratchpad, done.
 //   - scratchpad/observation keeps tool outputs that are too large to be shown.

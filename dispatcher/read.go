@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -70,15 +71,8 @@ func (d *Dispatcher) read(ctx context.Context, _ tools.Call, a readArgs) tools.R
 	if err != nil {
 		return tools.Fail("%v", err)
 	}
-	res.Metadata["scratchpad_id"], res.Metadata["mode"] = a.ID, cmpOr(a.Mode, "head")
+	res.Metadata["scratchpad_id"], res.Metadata["mode"] = a.ID, cmp.Or(a.Mode, "head")
 	return res
-}
-
-func cmpOr(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // readContent answers one request by its mode.

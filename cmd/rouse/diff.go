@@ -37,11 +37,7 @@ Exit codes: 0, 1 if there is no such cycle, 2 if a snapshot cannot be read.`,
 }
 
 func (a *app) diff(args []string, unified, asJSON bool) error {
-	h, err := a.openHome()
-	if err != nil {
-		return err
-	}
-	id, err := pickCycle(h, args)
+	h, id, err := a.openCycle(args)
 	if err != nil {
 		return err
 	}

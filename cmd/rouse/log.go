@@ -33,11 +33,7 @@ Exit codes: 0, or 1 if there is no such cycle.`,
 }
 
 func (a *app) log(args []string, follow, asJSON bool) error {
-	h, err := a.openHome()
-	if err != nil {
-		return err
-	}
-	id, err := pickCycle(h, args)
+	h, id, err := a.openCycle(args)
 	if err != nil {
 		return err
 	}
@@ -82,6 +78,14 @@ func (a *app) printEvent(e journal.Event, asJSON bool) error {
 	}
 	_, err := fmt.Fprintln(a.stdout, e.Time.Format("15:04:05.000"), text)
 	return err
+}
+
+// openCycle finds the home, and the cycle in it that the arguments name.
+func (a *app) openCycle(args []string) (h agent.Home, id string, err error) {
+	if h, err = a.openHome(); err == nil {
+		id, err = pickCycle(h, args)
+	}
+	return h, id, err
 }
 
 // pickCycle is the cycle that the arguments name, by default the newest.

@@ -55,11 +55,8 @@ func (a *app) newObservationList() *cobra.Command {
 		Args:  strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if cycle == "" && !all {
-				h, err := a.openHome()
-				if err != nil {
-					return err
-				}
-				if cycle, err = pickCycle(h, nil); err != nil {
+				var err error
+				if _, cycle, err = a.openCycle(nil); err != nil {
 					return err
 				}
 			}
