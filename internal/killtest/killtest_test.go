@@ -123,6 +123,8 @@ func program(t *testing.T, name, dir string) *exec.Cmd {
 	return cmd
 }
 
+// TestWritersKilledEverywhere has no row for "in place" at all system calls: of
+// hundreds it tries thirty, and none of these need be at the write.
 func TestWritersKilledEverywhere(t *testing.T) {
 	tests := []struct {
 		program string
@@ -131,7 +133,6 @@ func TestWritersKilledEverywhere(t *testing.T) {
 		torn    bool
 	}{
 		{"in place", Effects, oldText, true},
-		{"in place", All, oldText, true},
 		{"replace", Effects, oldText, false},
 		{"replace", All, oldText, false},
 		{"create", Effects, nil, false},
