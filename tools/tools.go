@@ -27,6 +27,9 @@ type Tool struct {
 	Description string
 	// Schema is the JSON Schema of the arguments, an object.
 	Schema *jsonschema.Schema
+	// Raw, unless nil, is the schema as somebody else wrote it, which models are
+	// shown in the place of Schema.
+	Raw json.RawMessage
 	// ReadOnly says that a call changes and sends nothing, so that it needs no
 	// durable intent and may be asked for in JSON that had to be repaired.
 	ReadOnly bool
@@ -71,8 +74,16 @@ type Result struct {
 	Content any
 	// Metadata says what Content is: path, bytes, exit code.
 	Metadata map[string]any
+	// Media are pictures and other binary contents beside Content.
+	Media []Media
 	// Error says what went wrong and how to mend it, in one line; only when not OK.
 	Error string
+}
+
+// Media is a picture, or another binary content of its own.
+type Media struct {
+	Type string // the media type, as image/png
+	Data []byte
 }
 
 // Fail is the result of a call that did not work.
