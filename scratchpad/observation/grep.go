@@ -41,7 +41,7 @@ type Found struct {
 // Sizes of the work of a grep: what one worker takes at once, and the length of
 // a line that is matched as it passes.
 const (
-	itemSize = 256 << 10
+	itemSize = 512 << 10
 	longLine = 1 << 20
 )
 
@@ -56,7 +56,11 @@ func (c *Content) Grep(ctx context.Context, q Query) (Found, error) {
 		return Found{}, fmt.Errorf("search observation %s: %w", c.ID, err)
 	}
 	g := &search{c: c, p: p, q: q}
-	if err := g.run(ctx); err != nil {
+	err = g.sample()
+	if err == nil {
+		err = g.run(ctx)
+	}
+	if err != nil {
 		return Found{}, fmt.Errorf("search observation %s: %w", c.ID, err)
 	}
 	return g.show()
@@ -108,6 +112,27 @@ func (g *search) run(ctx context.Context) error {
 	close(items)
 	workers.Wait()
 	return cmp.Or(g.err, err)
+}
+
+// sample looks at a few chunks for how often bytes come.
+func (g *search) sample() error {
+	if len(g.p.literals) == 0 || g.c.file == nil {
+		return nil
+	}
+	var sample []byte
+	for i := range int64(4) {
+		k, err := g.c.find(Bytes, g.c.Entry.Bytes/4*i)
+		if err != nil {
+			return err
+		}
+		_, data, _, err := g.c.load(k)
+		if err != nil {
+			return err
+		}
+		sample = append(sample, data[:min(len(data), 16<<10)]...)
+	}
+	learn(g.p.literals, sample)
+	return nil
 }
 
 func (g *search) fail(err error) {
@@ -176,10 +201,8 @@ func (g *search) work(it item, data, coded *[]byte) (err error) {
 		rest = rest[len(rest)-1:]
 		line = rest[0].line
 	}
-	for _, ch := range rest {
-		if *data, err = g.c.read(ch, *data, coded); err != nil {
-			return err
-		}
+	if *data, err = g.c.read(together(rest), *data, coded); err != nil {
+		return err
 	}
 	b := *data
 	if it.long {
@@ -191,6 +214,16 @@ func (g *search) work(it item, data, coded *[]byte) (err error) {
 	}
 	g.searchLines(b, line)
 	return nil
+}
+
+// together is chunks that follow each other as one: frames that stand one after
+// another are decoded as one.
+func together(list []chunk) chunk {
+	all := list[0]
+	for _, ch := range list[1:] {
+		all.stored, all.bytes = all.stored+ch.stored, all.bytes+ch.bytes
+	}
+	return all
 }
 
 // searchLines searches whole lines, the first of which has a number.

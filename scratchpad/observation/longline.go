@@ -101,10 +101,10 @@ func (p *pattern) inStream(open func() *lineReader) (int64, error) {
 }
 
 // index finds the first of some literals in the line, and gives its byte, or -1.
-func (r *lineReader) index(literals [][]byte) (int64, error) {
+func (r *lineReader) index(literals []literal) (int64, error) {
 	keep := 0
 	for _, s := range literals {
-		keep = max(keep, len(s)-1)
+		keep = max(keep, len(s.text)-1)
 	}
 	var base int64 // of buf in the line
 	var buf []byte
@@ -119,7 +119,7 @@ func (r *lineReader) index(literals [][]byte) (int64, error) {
 		buf, r.rest = append(buf, r.rest[:end]...), nil
 		first := len(buf)
 		for _, s := range literals {
-			first = min(first, indexFrom(buf, s, 0))
+			first = min(first, s.index(buf, 0))
 		}
 		if first < len(buf) {
 			return base + int64(first), nil

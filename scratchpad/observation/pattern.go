@@ -28,7 +28,7 @@ const (
 // for something else, which is not UTF-8, goes line by line.
 type pattern struct {
 	re       *regexp.Regexp
-	literals [][]byte
+	literals []literal
 	pure     bool // the pattern is its only literal
 	// quick gives RE2's form of the pattern, loose one without "end of line", for
 	// text with "\r"; nil if it has none.
@@ -59,7 +59,7 @@ func compile(expr string, ignoreCase bool) (*pattern, error) {
 	p.pure = tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 && !slices.ContainsFunc(tree.Rune, isLineEnd)
 	if list := literals(tree.Simplify()); worth(list) > 0 {
 		for _, s := range list {
-			p.literals = append(p.literals, []byte(s))
+			p.literals = append(p.literals, literal{text: []byte(s)})
 		}
 	}
 	p.quick = sync.OnceValue(func() *re2.Regexp { return compileRE2(tree, syntax.OpEndLine) })
@@ -128,54 +128,6 @@ func withoutNewline(class []rune) []rune {
 	return out
 }
 
-// literals gives strings one of which is in every match, or nil.
-func literals(re *syntax.Regexp) []string {
-	switch re.Op {
-	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase != 0 || slices.Contains(re.Rune, '\ufffd') {
-			return nil
-		}
-		return []string{string(re.Rune)}
-	case syntax.OpCapture, syntax.OpPlus:
-		return literals(re.Sub[0])
-	case syntax.OpRepeat:
-		if re.Min > 0 {
-			return literals(re.Sub[0])
-		}
-	case syntax.OpConcat:
-		var best []string
-		for _, sub := range re.Sub {
-			if l := literals(sub); worth(l) > worth(best) {
-				best = l
-			}
-		}
-		return best
-	case syntax.OpAlternate:
-		var all []string
-		for _, sub := range re.Sub {
-			l := literals(sub)
-			if l == nil {
-				return nil
-			}
-			all = append(all, l...)
-		}
-		return all
-	}
-	return nil
-}
-
-// worth is how many bytes the shortest of a few literals has.
-func worth(list []string) int {
-	if len(list) == 0 || len(list) > 8 {
-		return 0
-	}
-	least := len(list[0])
-	for _, s := range list {
-		least = min(least, len(s))
-	}
-	return least
-}
-
 // lines calls yield with the beginning and the end, which is its newline or the
 // end of b, of each line of b that matches. b is whole lines; text says that it
 // is UTF-8.
@@ -241,7 +193,7 @@ func (p *pattern) byLiterals(b []byte, mayStop bool, yield func(start, end int))
 		hit := len(b)
 		for i, s := range p.literals {
 			if at[i] < o {
-				at[i] = indexFrom(b, s, o)
+				at[i] = s.index(b, o)
 			}
 			hit = min(hit, at[i])
 		}
@@ -259,16 +211,3 @@ func (p *pattern) byLiterals(b []byte, mayStop bool, yield func(start, end int))
 	}
 	return o
 }
-
-// indexFrom is bytes.Index from o on, with len(b) for nowhere.
-func indexFrom(b, s []byte, o int) int {
-	if i := bytes.Index(b[o:], s); i >= 0 {
-		return o + i
-	}
-	return len(b)
-}
-
-func lineEnd(b []byte, o int) int { return indexFrom(b, []byte{'\n'}, o) }
-
-// bare is a line without the "\r" of "\r\n".
-func bare(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }
