@@ -68,7 +68,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 
 // unstream asks for a reply in one piece. go-openai's own way to do so decodes
 // the reply itself, and stumbles over what [chunk] accepts. The bytes replaced
-// cannot be part of a message: there each quote has a backslash before it.
+// cannot be part of a message, where each quote has a backslash before it, and
+// they stand before the tools.
 func unstream(req *http.Request) error {
 	text, err := io.ReadAll(req.Body)
 	if err != nil {

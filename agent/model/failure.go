@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,8 +20,9 @@ import (
 // failure is why a request gave no answer. Its text is redacted.
 type failure struct {
 	text   string
-	cause  error         // the context's, where that ended the request
+	cause  error         // the context's, where that ended the request, or [reason]
 	status int           // of the response, 0 if there was none
+	unsent bool          // there was no connection
 	retry  bool          // it may pass
 	after  time.Duration // what Retry-After asks for, 0 if it does not
 }
@@ -54,7 +56,16 @@ func lost(err error) *failure {
 		err = wrapped.Err // the text around it repeats our URL
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return &failure{text: err.Error(), retry: !untrusted}
+	dial, ok := errors.AsType[*net.OpError](err)
+	return &failure{text: err.Error(), unsent: untrusted || ok && dial.Op == "dial", retry: !untrusted}
+}
+
+// Unbilled reports whether a failed request certainly cost nothing: there was no
+// connection, or the server refused it by a status. One that broke off may have
+// cost as much as it could.
+func Unbilled(err error) bool {
+	fail, ok := errors.AsType[*failure](err)
+	return ok && fail.cause == nil && (fail.unsent || fail.status >= 400)
 }
 
 // damaged is a failure of a reply that began well.
@@ -75,9 +86,11 @@ func (c *Client) refused(resp *http.Response, body []byte) *failure {
 		fail.text = fmt.Sprintf("%s to %s: not followed, set the base URL to where the server is",
 			resp.Status, c.quote(resp.Header.Get("Location")))
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound:
+		fail.cause = reason(code, told.text)
 		fail.text += fmt.Sprintf(" (POST %s/chat/completions, %s)", c.opt.BaseURL, c.keyUsed())
 	default:
-		fail.retry = mayPass(code) && told.code != "insufficient_quota"
+		fail.cause = reason(code, told.code+" "+told.text)
+		fail.retry = mayPass(code) && told.code != "insufficient_quota" && fail.cause == nil
 		fail.after = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	}
 	return fail
@@ -146,7 +159,8 @@ func (c complaint) failure() *failure {
 	if c.code != "" {
 		text += " (" + c.code + ")"
 	}
-	return &failure{text: text, retry: !isStatus || mayPass(status)}
+	cause := reason(status, c.code+" "+c.text)
+	return &failure{text: text, cause: cause, retry: cause == nil && (!isStatus || mayPass(status))}
 }
 
 // quote makes text of the server fit for an error. The cut comes last, so that

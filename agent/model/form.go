@@ -1,7 +1,9 @@
 package model
 
 import (
+	"encoding/base64"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ type form struct {
 	plain      bool // no streaming: the reply is one JSON object
 	bare       bool // no stream_options
 	completion bool // max_completion_tokens in place of max_tokens
+	blind      bool // no images
 }
 
 // completionTokens reports whether go-openai and OpenAI's own server refuse
@@ -35,6 +38,8 @@ func (f form) without(fail *failure) (form, bool) {
 		f.bare = true
 	case says("max_completion_tokens") && !f.completion:
 		f.completion = true
+	case says("image") && !f.blind:
+		f.blind = true
 	case says("stream") && !f.plain:
 		f.plain = true
 	default:
@@ -48,10 +53,12 @@ func (f form) without(fail *failure) (form, bool) {
 func (f form) request(opt Options, req Request) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{Model: opt.Name, Stream: true}
 	for _, m := range req.Messages {
-		if m.Content == "" {
-			m.Content = "(empty)"
-		}
-		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
+		r.Messages = append(r.Messages, f.message(m))
+	}
+	for _, t := range req.Tools {
+		r.Tools = append(r.Tools, openai.Tool{Type: openai.ToolTypeFunction, Function: &openai.FunctionDefinition{
+			Name: t.Name, Description: t.Description, Parameters: t.Parameters,
+		}})
 	}
 	if f.completion {
 		r.MaxCompletionTokens = opt.MaxOutput
@@ -63,4 +70,51 @@ func (f form) request(opt Options, req Request) openai.ChatCompletionRequest {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	return r
+}
+
+func (f form) message(m Message) openai.ChatCompletionMessage {
+	msg := openai.ChatCompletionMessage{Role: m.Role, Content: m.Content, ToolCallID: m.Call}
+	for _, c := range m.Calls {
+		msg.ToolCalls = append(msg.ToolCalls, openai.ToolCall{
+			ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Name, Arguments: string(c.Args)},
+		})
+	}
+	if msg.Content == "" && len(msg.ToolCalls) == 0 {
+		msg.Content = "(empty)"
+	}
+	if len(m.Images) == 0 || f.blind {
+		return msg
+	}
+	msg.Content, msg.MultiContent = "", []openai.ChatMessagePart{{Type: openai.ChatMessagePartTypeText, Text: m.Content}}
+	for _, i := range m.Images {
+		msg.MultiContent = append(msg.MultiContent, openai.ChatMessagePart{
+			Type:     openai.ChatMessagePartTypeImageURL,
+			ImageURL: &openai.ChatMessageImageURL{URL: "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)},
+		})
+	}
+	return msg
+}
+
+// refusesTools matches how servers say that they, or a model, take no tools, and
+// tooLong how they say that a request is too long for a model. The texts are
+// those of OpenAI, Ollama, llama.cpp, vLLM, LM Studio and OpenRouter.
+var (
+	refusesTools = regexp.MustCompile(`(?i)\b(not|n't|no)\b.{0,40}\bsupport\w*\b.{0,40}\b(tools?|functions?)\b|` +
+		`\b(tools?|functions?)\b.{0,40}\b(not|n't|un)\s?(be )?(support|available|allowed|implement)|` +
+		`support tool use|\btools?( choice| param)?\b.{0,20}\brequires\b|(unknown|unrecognized|unexpected|extra)\b.{0,40}\btools?\b`)
+	tooLong = regexp.MustCompile(`(?i)context.{0,12}(length|window|size|limit)|maximum context|(prompt|input|request|message)s?\b.{0,20}too (long|large)|` +
+		`too many (input )?tokens|exceeds?.{0,40}\b(context|tokens?)\b|reduce the length`)
+)
+
+// reason tells whether a refusal can be answered by asking otherwise.
+func reason(status int, text string) error {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests:
+		return nil
+	case tooLong.MatchString(text) || status == http.StatusRequestEntityTooLarge:
+		return ErrTooLong
+	case refusesTools.MatchString(text):
+		return ErrNoTools
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -16,17 +17,38 @@ const (
 	System    = "system"
 	User      = "user"
 	Assistant = "assistant"
+	Result    = "tool" // what a call gave back
 )
 
 // Message is one entry of a request.
 type Message struct {
 	Role    string
 	Content string
+	// Calls are what an assistant's message asked for, and Call is the id of the
+	// one that a result answers.
+	Calls []Call
+	Call  string
+	// Images are shown beside the content of a user's message.
+	Images []Image
+}
+
+// Image is a picture for models that can see.
+type Image struct {
+	Type string // the media type, as image/png
+	Data []byte
+}
+
+// Tool is what a model may call natively.
+type Tool struct {
+	Name, Description string
+	Parameters        json.RawMessage // a JSON Schema
 }
 
 // Request is what a model is asked.
 type Request struct {
 	Messages []Message
+	// Tools, where there are any, ask for native calls.
+	Tools []Tool
 	// OnRetry, if set, is told before each wait for another attempt. Attempts
 	// count from 1.
 	OnRetry func(attempt int, wait time.Duration, err error)
@@ -53,6 +75,14 @@ type Call struct {
 	// them where the model wrote something that is not JSON.
 	Args json.RawMessage `json:"args"`
 }
+
+// What a server refuses for a reason that asking otherwise can mend.
+var (
+	// ErrNoTools says that the server, or this model on it, takes no tools.
+	ErrNoTools = errors.New("no native tool calling")
+	// ErrTooLong says that the request is longer than what the model can read.
+	ErrTooLong = errors.New("request too long for the model")
+)
 
 // Usage counts tokens.
 type Usage struct {

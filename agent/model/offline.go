@@ -34,44 +34,78 @@ type outcome struct {
 	Error   string          `json:"error"`
 }
 
-// Reply answers from the state and the results in the last user message. The
-// highest step among the results says how many lines of the task are done.
+// Reply answers from the state and the results in the request. The highest step
+// among the results says how many lines of the task are done. Where the request
+// has tools, the answer is a native call.
 func (Offline) Reply(ctx context.Context, req Request) (Reply, error) {
 	if ctx.Err() != nil {
 		return Reply{}, context.Cause(ctx)
 	}
-	state, behind, ok := lastState(req)
+	text, err := next(req)
+	if err != nil || len(req.Tools) == 0 {
+		return Reply{Text: text, Finish: "stop"}, err
+	}
+	call := Call{ID: fmt.Sprintf("call_%d", len(req.Messages))}
+	err = json.Unmarshal([]byte(text), &struct {
+		Tool *string
+		Args *json.RawMessage
+	}{&call.Name, &call.Args})
+	return Reply{Calls: []Call{call}, Finish: "tool_calls"}, err
+}
+
+// next is the next action as JSON.
+func next(req Request) (string, error) {
+	state, behind, ok := findState(req)
 	if !ok {
-		return Reply{}, errors.New("offline model: no state in the request")
+		return "", errors.New("offline model: no state in the request")
 	}
 	task, err := currentTask(state)
 	if err != nil {
-		return Reply{}, err
+		return "", err
 	}
 	calls, err := runbook(task)
 	if err != nil {
-		return Reply{}, err
+		return "", err
 	}
 	if call := interrupted(state, calls); call != "" {
-		return Reply{}, fmt.Errorf("offline model: %s was interrupted, and it may have run: check, then change current_task or remove the [INTERRUPTED] line from notes", call)
+		return "", fmt.Errorf("offline model: %s was interrupted, and it may have run: check, then change current_task or remove the [INTERRUPTED] line from notes", call)
 	}
-	last, err := lastOutcome(behind)
+	results := behind
+	if len(req.Tools) > 0 {
+		results = answers(req)
+	}
+	last, err := lastOutcome(results)
 	if err != nil {
-		return Reply{}, err
+		return "", err
 	}
-	text := done(last)
 	if last.Step < len(calls) {
-		text = calls[last.Step]
+		return calls[last.Step], nil
 	}
-	return Reply{Text: text, Finish: "stop"}, nil
+	return done(last), nil
 }
 
-// lastState finds the state in the last user message, and what stands behind
+// answers are the results of native calls in the form of the json protocol.
+func answers(req Request) string {
+	var b strings.Builder
+	b.WriteString("\nResults:\n")
+	names := map[string]string{}
+	for _, m := range req.Messages {
+		for _, c := range m.Calls {
+			names[c.ID] = c.Name
+		}
+		if m.Role == Result && strings.HasPrefix(m.Content, "{") {
+			fmt.Fprintf(&b, "{\"tool\":%q,%s\n", names[m.Call], m.Content[1:])
+		}
+	}
+	return b.String()
+}
+
+// findState finds the state in the first user message, and what stands behind
 // it. Its YAML is indented wherever it holds other text, so that none of its
 // lines can be the closing fence.
-func lastState(req Request) (state, behind string, ok bool) {
-	for i := len(req.Messages) - 1; i >= 0; i-- {
-		if m := req.Messages[i]; m.Role == User {
+func findState(req Request) (state, behind string, ok bool) {
+	for _, m := range req.Messages {
+		if m.Role == User {
 			_, text, found := strings.Cut("\n"+m.Content, "\nState (scratchpad/active.yaml):\n```yaml\n")
 			if !found {
 				return "", "", false

@@ -2,7 +2,9 @@ package modeltest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"unicode/utf8"
 
 	"rouse/agent/model"
@@ -22,6 +24,25 @@ func (r Reply) body(stream, usage bool) [][]byte {
 	default:
 		return [][]byte{encode(r.completion())}
 	}
+}
+
+// act makes the answer of the action: a native call, or a text.
+func (r *Reply) act(native bool) {
+	if r.Action == nil {
+		return
+	}
+	if !native {
+		r.Text += string(r.Action)
+		return
+	}
+	c := model.Call{ID: fmt.Sprintf("call_%x", sha256.Sum256(r.Action))[:16]}
+	if err := json.Unmarshal(r.Action, &struct {
+		Tool *string
+		Args *json.RawMessage
+	}{&c.Name, &c.Args}); err != nil {
+		panic("modeltest: action: " + err.Error())
+	}
+	r.Calls = append(r.Calls, c)
 }
 
 func (r Reply) finish() string {

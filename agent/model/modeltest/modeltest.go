@@ -25,6 +25,9 @@ type Reply struct {
 	// Text and Calls are the answer, sent in pieces where the request asks for a stream.
 	Text  string       `json:"text,omitempty"`
 	Calls []model.Call `json:"calls,omitempty"`
+	// Action is an answer in the protocol of the request: a native call where it
+	// offers tools, else a text that holds the action, {"tool": …, "args": …}.
+	Action json.RawMessage `json:"action,omitempty"`
 	// Finish is the finish reason; "" means "stop", or "tool_calls" after calls.
 	Finish string `json:"finish,omitempty"`
 	// Usage is sent if it is set, and for a stream only if it was asked for.
@@ -154,11 +157,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var asked struct {
 		Stream  bool
+		Tools   []json.RawMessage
 		Options struct {
 			Usage bool `json:"include_usage"`
 		} `json:"stream_options"`
 	}
 	_ = json.Unmarshal(body, &asked) // what is not JSON asks for nothing
+	reply.act(len(asked.Tools) > 0)
 	if reply.Stream != nil {
 		asked.Stream = *reply.Stream
 	}
