@@ -1,0 +1,114 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// List is the schedule of a home: `schedule:` in its rouse.yaml.
+type List []Entry
+
+// UnmarshalYAML reads one entry or a list of them; an entry is a mapping, or a
+// cron specification alone. Errors name the line.
+func (l *List) UnmarshalYAML(n *yaml.Node) error {
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	lines := map[string]int{}
+	*l = nil
+	for _, n := range nodes {
+		if n.Kind == yaml.AliasNode {
+			n = n.Alias
+		}
+		e, err := readEntry(n)
+		if err != nil {
+			return fmt.Errorf("line %d: schedule: %w", n.Line, err)
+		}
+		if line := lines[e.key]; line > 0 {
+			return fmt.Errorf("line %d: schedule: the same entry stands in line %d", n.Line, line)
+		}
+		lines[e.key] = n.Line
+		*l = append(*l, e)
+	}
+	return nil
+}
+
+func readEntry(n *yaml.Node) (Entry, error) {
+	e := defaults()
+	switch n.Kind {
+	case yaml.ScalarNode:
+		e.Cron = n.Value
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if err := e.set(n.Content[i].Value, n.Content[i+1]); err != nil {
+				return e, err
+			}
+		}
+	default:
+		return e, errors.New("an entry is a cron specification, or a mapping with the key cron")
+	}
+	if e.Cron == "" {
+		return e, errors.New("the key cron is missing")
+	}
+	return e, e.check()
+}
+
+// set takes one key of a mapping.
+func (e *Entry) set(key string, n *yaml.Node) (err error) {
+	if n.Kind != yaml.ScalarNode {
+		return fmt.Errorf("%s: a single value is wanted", key)
+	}
+	switch v := n.Value; key {
+	case "cron":
+		e.Cron = v
+	case "timezone":
+		e.Timezone = v
+	case "task":
+		e.Task = v
+	case "missed":
+		e.Missed = v
+	case "missed_window":
+		e.MissedWindow, err = duration(v)
+	case "overlap":
+		e.Overlap = v
+	case "jitter":
+		e.Jitter, err = duration(v)
+	case "not_before":
+		e.NotBefore.text = v
+	case "not_after":
+		e.NotAfter.text = v
+	case "idle":
+		if v != "skip" && v != "run" {
+			err = errors.New("use skip or run")
+		}
+		e.IdleSkip = v == "skip"
+	default:
+		return fmt.Errorf("unknown key %q", key)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q: %w", key, n.Value, err)
+	}
+	return nil
+}
+
+func duration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("not a length of time; write 90s, 2m or 1h30m")
+	}
+	return d, nil
+}
+
+// Next is the first slot of any entry after t, zero if there is none.
+func (l List) Next(t time.Time) (first time.Time) {
+	for _, e := range l {
+		if n := e.Next(t); !n.IsZero() && (first.IsZero() || n.Before(first)) {
+			first = n
+		}
+	}
+	return first
+}
