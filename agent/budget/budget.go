@@ -1,0 +1,242 @@
+// Package budget keeps what a home spends within its limits: tokens, money and
+// tool calls; of one request, of a cycle, of a day and of a month.
+//
+// The worst case of a request is reserved before it is sent, and settled with
+// what it really used after. Both are lines of a ledger, logs/spend.jsonl, that
+// all processes of a home share under a lock, so that they cannot overspend
+// together. A reservation that is never settled, because its process died or its
+// request broke off, stays spent. So what is spent exceeds a limit at most by
+// what the replies then in flight used beyond their reservations: nothing, where
+// the estimate of the input is high enough and the server keeps to max_output.
+//
+// A reservation is durable before its request is sent, which costs one fsync, and
+// one more for each process. Settlements and tool calls are only written: what a
+// loss of power takes of them makes a reservation stand, or forgets the tool
+// calls since the last request. Without limits no file is opened. Days and months
+// are those of the local calendar.
+package budget
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+)
+
+// Amount is what something uses or may use. In a limit, 0 is none.
+type Amount struct {
+	Tokens int64 `json:"tokens,omitempty"`
+	Money  Money `json:"money,omitempty"`
+	Calls  int64 `json:"calls,omitempty"` // of tools
+}
+
+func (a Amount) plus(b Amount) Amount {
+	return Amount{a.Tokens + b.Tokens, a.Money + b.Money, a.Calls + b.Calls}
+}
+
+func (a Amount) minus(b Amount) Amount {
+	return Amount{a.Tokens - b.Tokens, a.Money - b.Money, a.Calls - b.Calls}
+}
+
+// Limits are the most that may be used; what is 0 has no limit.
+type Limits struct{ Call, Cycle, Day, Month Amount }
+
+// Exceeded says that something would not fit a limit, and was not done.
+type Exceeded struct {
+	Name string // such as day_money
+	Text string
+}
+
+func (e *Exceeded) Error() string { return e.Name + ": " + e.Text }
+
+// Budget is what a home may still spend. Its exported fields are set once; then
+// several goroutines may use it. A nil Budget has no limits.
+type Budget struct {
+	Dir      string // of the ledger: the home's logs
+	Limits   Limits
+	Currency string           // for messages
+	Disk     disk.FS          // nil is the machine's
+	Now      func() time.Time // nil is time.Now
+
+	mu     sync.Mutex
+	cycle  string
+	self   proc.Identity
+	synced bool // the ledger's name is durable
+	read   book // what the ledger says, as far as it was read
+	file   os.FileInfo
+	offset int64
+}
+
+// Begin says which cycle the spending from here on belongs to. Without it all
+// that the process spends is one cycle's.
+func (b *Budget) Begin(cycle string) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cycle = cycle
+}
+
+// Limited reports whether there is any limit.
+func (b *Budget) Limited() bool { return b != nil && b.Limits != Limits{} }
+
+// Held is a reservation.
+type Held struct {
+	id     string
+	amount Amount
+	// Warning, unless "", is for the model: a limit is near.
+	Warning string
+}
+
+// Reserve takes want out of the budget before it is used, durably if it has
+// tokens. The error is *[Exceeded] if it does not fit.
+func (b *Budget) Reserve(ctx context.Context, want Amount) (Held, error) {
+	if !b.Limited() {
+		return Held{}, nil
+	}
+	h := Held{id: rand.Text()[:12], amount: want}
+	err := b.locked(ctx, func() error {
+		if err := b.fits(want); err != nil {
+			return err
+		}
+		h.Warning = b.warning(want)
+		return b.append(b.record(reserve, h.id, want), want.Tokens > 0)
+	})
+	return h, err
+}
+
+// Settle replaces a reservation by what was really used. If it fails, the
+// reservation stands.
+func (b *Budget) Settle(h Held, used Amount) error {
+	if h.id == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	return b.locked(ctx, func() error { return b.append(b.record(settle, h.id, used), false) })
+}
+
+// Call takes one tool call out of the budget. The error is *[Exceeded] if there
+// is none left.
+func (b *Budget) Call(ctx context.Context) error {
+	_, err := b.Reserve(ctx, Amount{Calls: 1})
+	return err
+}
+
+// Spent says what the ledger has for the day and the month.
+func (b *Budget) Spent(ctx context.Context) (day, month Amount, err error) {
+	err = b.locked(ctx, func() error {
+		today := b.today()
+		day, month = b.read.days[today], b.read.month(today[:len("2006-01")])
+		return nil
+	})
+	return day, month, err
+}
+
+func (b *Budget) now() time.Time {
+	if b.Now == nil {
+		return time.Now()
+	}
+	return b.Now()
+}
+
+const dayForm = "2006-01-02"
+
+func (b *Budget) today() string { return b.now().Local().Format(dayForm) }
+
+// cycleID is the cycle, or the process where none was named.
+func (b *Budget) cycleID() string {
+	if b.cycle != "" {
+		return b.cycle
+	}
+	return fmt.Sprintf("process %d.%d", b.self.PID, b.self.Start)
+}
+
+// scope is what a limit is for, and how much of it is used.
+type scope struct {
+	name        string
+	limit, used Amount
+}
+
+func (b *Budget) scopes() []scope {
+	today := b.today()
+	return []scope{
+		{"call", b.Limits.Call, Amount{}},
+		{"cycle", b.Limits.Cycle, b.read.cycles[b.cycleID()]},
+		{"day", b.Limits.Day, b.read.days[today]},
+		{"month", b.Limits.Month, b.read.month(today[:len("2006-01")])},
+	}
+}
+
+// part is one of the three things that a scope limits.
+type part struct {
+	name              string
+	limit, used, want int64
+	show              func(int64) string
+}
+
+func (b *Budget) parts(s scope, want Amount) []part {
+	money := func(n int64) string { return Money(n).String() + b.unit() }
+	return []part{
+		{s.name + "_tokens", s.limit.Tokens, s.used.Tokens, want.Tokens, counted("token")},
+		{s.name + "_money", int64(s.limit.Money), int64(s.used.Money), int64(want.Money), money},
+		{s.name + "_calls", s.limit.Calls, s.used.Calls, want.Calls, counted("tool call")},
+	}
+}
+
+func (b *Budget) unit() string {
+	if b.Currency == "" {
+		return ""
+	}
+	return " " + b.Currency
+}
+
+func counted(unit string) func(int64) string {
+	return func(n int64) string {
+		if n == 1 {
+			return "1 " + unit
+		}
+		return strconv.FormatInt(n, 10) + " " + unit + "s"
+	}
+}
+
+// each calls do with every part that has a limit and of which want has some.
+func (b *Budget) each(want Amount, do func(part)) {
+	for _, s := range b.scopes() {
+		for _, p := range b.parts(s, want) {
+			if p.limit > 0 && p.want > 0 {
+				do(p)
+			}
+		}
+	}
+}
+
+// fits finds the first limit that want would exceed.
+func (b *Budget) fits(want Amount) (err error) {
+	b.each(want, func(p part) {
+		if err == nil && p.used+p.want > p.limit {
+			err = &Exceeded{p.name, fmt.Sprintf("%s of %s used, and the next step may need %s", p.show(p.used), p.show(p.limit), p.show(p.want))}
+		}
+	})
+	return err
+}
+
+// warning says that 80 % of a limit are used, or that no second step like this
+// one fits.
+func (b *Budget) warning(want Amount) (text string) {
+	b.each(want, func(p part) {
+		near := p.used*10 >= p.limit*8 || p.used+2*p.want > p.limit
+		if near && p.used > 0 {
+			text = fmt.Sprintf("[LIMIT] %s: %s of %s used. Wind down: finish what matters most, write down what is left to do, then say done.",
+				p.name, p.show(p.used), p.show(p.limit))
+		}
+	})
+	return text
+}

@@ -1,0 +1,111 @@
+package budget
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"rouse/agent/model"
+)
+
+// Replier is a model.
+type Replier interface {
+	Reply(context.Context, model.Request) (model.Reply, error)
+}
+
+// Model is a model that keeps to a budget. It reserves before each request, and
+// again before each retry of one that may have cost something. At 80 % of a
+// limit it says so at the end of the request's last message. A request that does
+// not fit fails with *[Exceeded].
+type Model struct {
+	Next      Replier
+	Budget    *Budget
+	Price     Price
+	MaxOutput int                     // tokens of a reply
+	Estimate  func(model.Request) int // tokens of a request
+
+	mu     sync.Mutex
+	factor float64 // by how much the estimate was too low at worst, at least 1
+}
+
+// Reply is the model's reply.
+func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, error) {
+	if !m.Budget.Limited() {
+		return m.Next.Reply(ctx, req)
+	}
+	estimate := m.Estimate(req)
+	want := m.worst(estimate)
+	held, err := m.Budget.Reserve(ctx, want)
+	if err != nil {
+		return model.Reply{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	req = warned(req, held.Warning)
+	told := req.OnRetry
+	req.OnRetry = func(attempt int, wait time.Duration, err error) {
+		if told != nil {
+			told(attempt, wait, err)
+		}
+		if model.Unbilled(err) {
+			return
+		}
+		again, err := m.Budget.Reserve(ctx, want)
+		if err != nil {
+			cancel(err)
+			return
+		}
+		held = again // the one before stays spent
+	}
+	reply, err := m.Next.Reply(ctx, req)
+	m.settle(held, estimate, reply, err)
+	return reply, err
+}
+
+// worst is what a request may use.
+func (m *Model) worst(estimate int) Amount {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	input := int64(math.Ceil(float64(estimate) * max(1, m.factor)))
+	output := int64(m.MaxOutput)
+	dearest := max(m.Price.Input, m.Price.Cached)
+	return Amount{Tokens: input + output, Money: Price{Input: dearest, Output: m.Price.Output}.Cost(input, 0, output)}
+}
+
+// settle counts what a request used. Where that is not known, as after a request
+// that broke off or from a server that does not count, the reservation stands;
+// so it does where the ledger cannot be written, as the next request will tell.
+func (m *Model) settle(held Held, estimate int, reply model.Reply, err error) {
+	u := reply.Usage
+	switch {
+	case err != nil && model.Unbilled(err):
+		_ = m.Budget.Settle(held, Amount{})
+	case err == nil && u.Input+u.Output > 0:
+		m.learn(estimate, u.Input)
+		_ = m.Budget.Settle(held, Amount{
+			Tokens: int64(u.Input) + int64(u.Output),
+			Money:  m.Price.Cost(int64(u.Input), int64(u.Cached), int64(u.Output)),
+		})
+	}
+}
+
+// learn makes later estimates as high as this input was, in proportion.
+func (m *Model) learn(estimate, input int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.factor = max(m.factor, float64(input)/float64(max(1, estimate)))
+}
+
+// warned is a request with a text at its end. Templates that want roles to take
+// turns allow no message of its own for it.
+func warned(req model.Request, text string) model.Request {
+	if text == "" || len(req.Messages) == 0 {
+		return req
+	}
+	req.Messages = slices.Clone(req.Messages)
+	last := &req.Messages[len(req.Messages)-1]
+	last.Content += "\n\n" + text
+	return req
+}

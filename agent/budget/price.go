@@ -1,0 +1,161 @@
+package budget
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Money is an amount in billionths of a currency's unit.
+type Money int64
+
+const billion = 1_000_000_000
+
+// String is the amount as a decimal number of units, such as 0.25.
+func (m Money) String() string {
+	text := strconv.FormatFloat(float64(m)/billion, 'f', 9, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// MarshalJSON writes a number of units.
+func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalJSON reads a number of units.
+func (m *Money) UnmarshalJSON(data []byte) (err error) {
+	*m, err = ParseMoney(string(data))
+	return err
+}
+
+// ParseMoney reads a number of units, to the billionth.
+func ParseMoney(text string) (Money, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.Abs(v) > 1e9 {
+		return 0, fmt.Errorf("%q is not an amount of money; write a number such as 0.25", text)
+	}
+	return Money(math.Round(v * billion)), nil
+}
+
+// Price is what a million tokens cost.
+type Price struct{ Input, Cached, Output Money }
+
+// Cost is what a reply costs, rounded up; cached counts those of input that were
+// read from a cache.
+func (p Price) Cost(input, cached, output int64) Money {
+	cached = min(cached, input)
+	sum := float64(p.Input)*float64(input-cached) + float64(p.Cached)*float64(cached) + float64(p.Output)*float64(output)
+	return Money(math.Ceil(sum / 1e6))
+}
+
+// Prices are the prices of models, as prices.yaml has them:
+//
+//	currency: USD
+//	models:
+//	  gpt-5-mini: {input: 0.25, cached: 0.025, output: 2}
+//
+// for a million tokens each. Without cached, that costs what input costs.
+type Prices struct {
+	Currency string
+	models   map[string]Price
+}
+
+// maxPrices is the largest prices.yaml, in bytes.
+const maxPrices = 1 << 20
+
+// LoadPrices reads the file at path; one that does not exist has no prices.
+// Errors name the file and the line.
+func LoadPrices(path string) (Prices, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Prices{}, nil
+	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxPrices):
+		err = errors.New("not a regular file of at most 1 MiB")
+	}
+	if err != nil {
+		return Prices{}, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Prices{}, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	p, err := parsePrices(data)
+	if err != nil {
+		return Prices{}, fmt.Errorf("read %s: %s", filepath.Base(path), strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: "))
+	}
+	return p, nil
+}
+
+func parsePrices(data []byte) (Prices, error) {
+	var file struct {
+		Currency string               `yaml:"currency"`
+		Models   map[string]yamlPrice `yaml:"models"`
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return Prices{}, err
+	}
+	p := Prices{file.Currency, map[string]Price{}}
+	for name, price := range file.Models {
+		p.models[name] = Price(price)
+	}
+	return p, nil
+}
+
+// yamlPrice reads a price strictly.
+type yamlPrice Price
+
+// UnmarshalYAML wants input and output, and nothing that is not a price.
+func (p *yamlPrice) UnmarshalYAML(n *yaml.Node) error {
+	set := map[string]*Money{"input": &p.Input, "cached": &p.Cached, "output": &p.Output}
+	seen := map[string]bool{}
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i].Value, n.Content[i+1]
+		to := set[name]
+		v, err := ParseMoney(value.Value)
+		if to == nil || err != nil || v < 0 {
+			return fmt.Errorf("line %d: %s: %.20q: write input, cached and output, in units a million tokens", value.Line, name, value.Value)
+		}
+		*to, seen[name] = v, true
+	}
+	if !seen["input"] || !seen["output"] {
+		return fmt.Errorf("line %d: write {input: 0.25, cached: 0.025, output: 2}, in units a million tokens", n.Line)
+	}
+	if !seen["cached"] {
+		p.Cached = p.Input
+	}
+	return nil
+}
+
+var dated = regexp.MustCompile(`-20\d\d-?\d\d-?\d\d$`)
+
+// Of is the price of a model. One whose name ends in a date, such as
+// gpt-5-mini-2025-08-07, costs what the name without it costs, unless it has a
+// price of its own.
+func (p Prices) Of(model string) (Price, bool) {
+	price, ok := p.models[model]
+	if !ok {
+		price, ok = p.models[dated.ReplaceAllString(model, "")]
+	}
+	return price, ok
+}
+
+// Need is [Prices.Of] for a model on which there is a money limit: a price that
+// is missing is an error that says what to write.
+func (p Prices) Need(model string) (Price, error) {
+	price, ok := p.Of(model)
+	if !ok {
+		return price, fmt.Errorf("limits: money is limited, but prices.yaml has no price for %s; write there, in units a million tokens, models: {%s: {input: 0.25, cached: 0.025, output: 2}}, or 0 for a model that costs nothing", model, model)
+	}
+	return price, nil
+}
