@@ -1,0 +1,64 @@
+package notebook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+)
+
+// LLM answers the cells that ask a model. Whoever implements it makes the call
+// with its own client and counts it: no key ever enters a notebook's process.
+type LLM interface {
+	// Complete asks the model. An error is told to the cell in its words.
+	Complete(ctx context.Context, p Prompt) (Completion, error)
+	// Search looks a query up on the web. It gives ErrNoSearch where the model
+	// that is configured cannot.
+	Search(ctx context.Context, query string) (string, error)
+}
+
+// Prompt is what a cell asks a model.
+type Prompt struct {
+	System   string    `json:"system,omitempty"`
+	Messages []Message `json:"messages"`
+	// Tools may be called by the model. If Force names one, it must be called.
+	Tools []Function `json:"tools,omitempty"`
+	Force string     `json:"force,omitempty"`
+	// MaxTokens bounds the answer; 0 is the client's own bound.
+	MaxTokens int `json:"max_tokens,omitempty"`
+}
+
+// Message is one entry of a prompt.
+type Message struct {
+	// Role is user, assistant or tool.
+	Role    string `json:"role"`
+	Content string `json:"content"`
+	// Calls are what an assistant asked for; Call is the id of the one that a
+	// tool's message answers.
+	Calls []Call `json:"calls,omitempty"`
+	Call  string `json:"call,omitempty"`
+}
+
+// Function is a tool that a cell offers to the model.
+type Function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema of type object
+}
+
+// Call is a model's wish to have a function called.
+type Call struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// Completion is a model's answer, with the tokens that it took.
+type Completion struct {
+	Text   string `json:"text"`
+	Calls  []Call `json:"calls,omitempty"`
+	Input  int    `json:"input_tokens"`
+	Output int    `json:"output_tokens"`
+}
+
+// ErrNoSearch says that there is no web search to offer.
+var ErrNoSearch = errors.New("web search is not offered by the configured model; fetch known addresses with another tool")
