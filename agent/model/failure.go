@@ -65,7 +65,7 @@ func lost(err error) *failure {
 // cost as much as it could.
 func Unbilled(err error) bool {
 	fail, ok := errors.AsType[*failure](err)
-	return ok && fail.cause == nil && (fail.unsent || fail.status >= 400)
+	return ok && (fail.unsent || fail.status >= 400)
 }
 
 // damaged is a failure of a reply that began well.
