@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,28 +88,6 @@ func (a *app) listObservations(s *observation.Store, cycle string, asJSON bool) 
 	return nil
 }
 
-func (a *app) newObservationRead() *cobra.Command {
-	var lines string
-	var head, tail int64
-	c := &cobra.Command{
-		Use:   "read ID",
-		Short: "Print an observation, in full or in part",
-		Long: `Print an observation byte for byte, as the tool gave it and without secrets.
-
-Exit codes: 0, 1 if there is no such observation, 2 usage.`,
-		Example: "  rouse observation read 485d7beae4e144eb\n  rouse observation read 485d7beae4e144eb --lines 100-120",
-		Args:    strict(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withContent(args[0], func(c *observation.Content) error { return a.readObservation(c, lines, head, tail) })
-		},
-	}
-	c.Flags().StringVar(&lines, "lines", "", "these lines, such as 100-120")
-	c.Flags().Int64Var(&head, "head", 0, "the first `n` characters")
-	c.Flags().Int64Var(&tail, "tail", 0, "the last `n` characters")
-	c.MarkFlagsMutuallyExclusive("lines", "head", "tail")
-	return c
-}
-
 func (a *app) withContent(id string, use func(*observation.Content) error) error {
 	return a.withStore(func(s *observation.Store) error {
 		c, err := s.Get(id)
@@ -120,97 +97,6 @@ func (a *app) withContent(id string, use func(*observation.Content) error) error
 		defer c.Close()
 		return use(c)
 	})
-}
-
-func (a *app) readObservation(c *observation.Content, lines string, head, tail int64) error {
-	unit, start, end := observation.Chars, int64(0), c.Total(observation.Chars)
-	switch {
-	case lines != "":
-		var err error
-		if start, end, err = lineRange(lines); err != nil {
-			return usage(err)
-		}
-		unit = observation.Lines
-	case head > 0:
-		end = head
-	case tail > 0:
-		start = max(0, end-tail)
-	default:
-		if _, err := c.WriteTo(a.stdout); err != nil {
-			return err
-		}
-		return nil
-	}
-	for start < end {
-		part, err := c.Slice(unit, start, end, 1<<20)
-		if err != nil {
-			return err
-		}
-		if _, err := a.stdout.Write(part.Data); err != nil {
-			return err
-		}
-		if part.End <= start || part.Cut {
-			return nil
-		}
-		start = part.End
-	}
-	return nil
-}
-
-// lineRange reads 100-120, which includes both, or 100.
-func lineRange(s string) (start, end int64, err error) {
-	n, err := fmt.Sscanf(s, "%d-%d", &start, &end)
-	if n == 1 {
-		end, err = start, nil
-		_, err = strconv.ParseInt(s, 10, 64)
-	}
-	if err != nil || start < 1 || end < start {
-		return 0, 0, fmt.Errorf("--lines %q: write a number, or two as in 100-120", s)
-	}
-	return start, end + 1, nil
-}
-
-func (a *app) newObservationGrep() *cobra.Command {
-	var q observation.Query
-	c := &cobra.Command{
-		Use:   "grep ID PATTERN",
-		Short: "Print the lines of an observation that match a pattern in RE2 syntax",
-		Long: `Print the lines that match, with their numbers.
-
-Exit codes: 0, 1 if nothing matches or there is no such observation, 2 usage.`,
-		Args: strict(cobra.ExactArgs(2)),
-		RunE: func(c *cobra.Command, args []string) error {
-			q.Pattern = args[1]
-			return a.withContent(args[0], func(content *observation.Content) error { return a.grepObservation(content, q) })
-		},
-	}
-	c.Flags().BoolVarP(&q.IgnoreCase, "ignore-case", "i", false, "upper and lower case are the same")
-	c.Flags().IntVarP(&q.Context, "context", "C", 0, "lines to show around each match")
-	return c
-}
-
-func (a *app) grepObservation(c *observation.Content, q observation.Query) error {
-	q.MaxMatches, q.MaxBytes, q.LineChars = 10_000, 1<<20, 2000
-	for first := true; ; first = false {
-		found, err := c.Grep(context.Background(), q)
-		if err != nil {
-			return err
-		}
-		if first && found.Matches == 0 {
-			return &coded{exitFailed, nil}
-		}
-		for _, l := range found.Lines {
-			mark := "-"
-			if l.Match {
-				mark = ":"
-			}
-			fmt.Fprintf(a.stdout, "%d%s%s\n", l.Number, mark, l.Text)
-		}
-		if found.Next == 0 {
-			return nil
-		}
-		q.From = found.Next
-	}
 }
 
 func (a *app) newObservationKeep() *cobra.Command {

@@ -19,6 +19,9 @@ type Query struct {
 	MaxMatches int   // shown; 0 for 50
 	LineChars  int   // shown of one line; 0 for 500
 	MaxBytes   int   // of the lines shown; 0 for 64 KiB
+	// Partial counts only from From on, and only until enough is found: what a
+	// reader of all matches asks for, page by page.
+	Partial bool
 }
 
 // Line is one line that was found, or stands beside one.
@@ -159,7 +162,8 @@ func (g *search) deal(ctx context.Context, items chan<- item) error {
 	}
 	var part []chunk // of a line that has not ended
 	size := 0
-	for k := 0; ; k++ {
+	k, err := g.first()
+	for ; err == nil; k++ {
 		ch, ok, err := g.c.chunk(k)
 		if err != nil {
 			return err
@@ -185,8 +189,20 @@ func (g *search) deal(ctx context.Context, items chan<- item) error {
 		if !ok {
 			return nil
 		}
+		if g.q.Partial && !g.wants(ch.line) {
+			return nil
+		}
 		part, size = nil, 0
 	}
+	return err
+}
+
+// first is the chunk with which to begin.
+func (g *search) first() (int, error) {
+	if !g.q.Partial || g.q.From < 2 {
+		return 0, nil
+	}
+	return g.c.find(Lines, min(g.q.From, g.c.Entry.Lines)-1)
 }
 
 // work searches one item.

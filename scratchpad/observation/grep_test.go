@@ -159,3 +159,31 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// TestGrepPageByPage reads all matches by what each answer says comes next.
+func TestGrepPageByPage(t *testing.T) {
+	turn := begin(t, openStore(t, "", Options{}), "turn")
+	data := append(numbered(150_000), bytes.Repeat([]byte("long "), 500_000)...)
+	data = append(append(data, '\n'), numbered(100_000)...)
+	c := get(t, turn, put(t, turn, data).ID)
+	q := Query{Pattern: "7|long", MaxMatches: 5000, MaxBytes: 1 << 20, Partial: true}
+	whole, err := c.Grep(context.Background(), Query{Pattern: q.Pattern, MaxMatches: 1 << 20, MaxBytes: 1 << 30})
+	if err != nil || whole.Next != 0 {
+		t.Fatal(whole.Next, err)
+	}
+	var all []Line
+	for {
+		f, err := c.Grep(context.Background(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f.Lines...)
+		if f.Next == 0 {
+			break
+		}
+		q.From = f.Next
+	}
+	if diff := cmp.Diff(whole.Lines, all); diff != "" {
+		t.Errorf("%d lines in all, %d page by page", len(whole.Lines), len(all))
+	}
+}
