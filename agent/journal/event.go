@@ -74,6 +74,8 @@ type Reply struct {
 	Usage  Usage           `json:"usage"`
 	Finish string          `json:"finish,omitempty"`
 	Ms     int64           `json:"ms"`
+	// Model is the one that answered, by its configured name.
+	Model string `json:"model,omitempty"`
 }
 
 // Usage counts the tokens of one reply.
