@@ -31,6 +31,8 @@ type Config struct {
 	Tools        Tools        `yaml:"tools"`
 	// Secrets are the names of environment variables whose values are hidden.
 	Secrets []string `yaml:"secrets"`
+
+	Unattended `yaml:",inline"`
 }
 
 // Model says which model is asked, and how.
@@ -107,6 +109,7 @@ func Default() Config {
 	c.Observations = Observations{
 		Threshold: 4096, PreviewChars: 500, TTL: Duration(time.Hour), MaxBytes: 2 << 30, Codec: "zstd", Summary: "preview",
 	}
+	c.Unattended = unattended()
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
@@ -227,6 +230,9 @@ func (c *Config) check() error {
 		if strings.ContainsAny(host, "/@ ") || host == "" {
 			return fmt.Errorf("tools.http.allow %q: name a host, or host:port, and nothing else", host)
 		}
+	}
+	if err := c.Unattended.check(); err != nil {
+		return err
 	}
 	return checkURL(m.BaseURL)
 }

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnattended(t *testing.T) {
+	const day = 24 * time.Hour
+	c, err := load(t, "", nil)
+	if err != nil || c.Failures.PauseAfter != 5 || time.Duration(c.Retention.Keep) != 30*day || time.Duration(c.Retention.KeepFailed) != 90*day || c.Limits.Limited() {
+		t.Errorf("%+v, %v", c.Unattended, err)
+	}
+	c, err = load(t, `
+limits: {call: {tokens: 50_000}, cycle: {calls: 100}, day: {money: 0.25}, month: {money: 5, tokens: 1000000}}
+failures: {pause_after: 0}
+notify: [{command: [mail, me]}, {file: alerts.jsonl}]
+heartbeat: https://hc.example/uuid
+retention: {keep: 12h, keep_failed: 2d}
+`, nil)
+	want := Unattended{
+		Limits: Limits{
+			Call: Limit{Tokens: 50000}, Cycle: Limit{Calls: 100}, Day: Limit{Money: 250_000_000},
+			Month: Limit{Money: 5_000_000_000, Tokens: 1000000},
+		},
+		Notify:    []Sink{{Command: []string{"mail", "me"}}, {File: "alerts.jsonl"}},
+		Heartbeat: "https://hc.example/uuid", Retention: Retention{Age(12 * time.Hour), Age(2 * day)},
+	}
+	if diff := cmp.Diff(want, c.Unattended); diff != "" || err != nil || !c.Limits.Limited() {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestUnattendedErrors(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"limits: {day: {tokens: 0}}\n", `line 1: "0" is not a whole number above 0; leave the key out`},
+		{"limits: {day: {money: -1}}\n", `line 1: "-1" is not an amount of money`},
+		{"limits: {day: {money: .nan}}\n", "is not an amount of money"},
+		{"limits: {week: {money: 1}}\n", `unknown key "week"`},
+		{"limits: {day: {dollars: 1}}\n", `unknown key "dollars"`},
+		{"limits: {call: {calls: 1}}\n", "use limits.cycle.calls"},
+		{"failures: {pause_after: -1}\n", "not be below 0"},
+		{"notify: [{}]\n", "each entry is"},
+		{"notify: [{command: [a], file: b}]\n", "each entry is"},
+		{"notify: [{mail: me}]\n", `unknown key "mail"`},
+		{"heartbeat: ftp://a/b\n", "use an http or https address"},
+		{"retention: {keep: 30}\n", `line 1: "30" is not an age; write 30d or 12h`},
+		{"retention: {keep: 99999999d}\n", "is not an age"},
+		{"retention: {keep: 100d}\n", "must not be shorter than keep"},
+	}
+	for _, tt := range tests {
+		_, err := load(t, tt.text, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want one line with %q", tt.text, err, tt.want)
+		}
+	}
+}
