@@ -1,0 +1,150 @@
+package budget
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rouse/agent/journal"
+)
+
+// Row is what a day, a cycle or a model has used, as the journals say.
+type Row struct {
+	Key      string // a local day such as 2026-04-30, a cycle, or a model
+	Cycles   int
+	Requests int // that were answered
+	Input    int64
+	Cached   int64 // of Input
+	Output   int64
+	Calls    int // of tools
+	Money    Money
+	// Priced says that every model in it has a price.
+	Priced bool
+}
+
+// Usage sums up the journals in a folder of logs, by "day", "cycle" or "model",
+// in the order of the keys. Replies whose journal names no model are those of
+// model. Requests that were not answered are not in it.
+func Usage(logs, by, model string, prices Prices) ([]Row, error) {
+	names, err := journals(logs)
+	if err != nil {
+		return nil, fmt.Errorf("usage: %w", err)
+	}
+	u := usage{by: by, model: model, prices: prices, rows: map[string]*Row{}}
+	for _, name := range names {
+		if err := u.add(filepath.Join(logs, name), cycleOf(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("usage: %w", err)
+		}
+	}
+	rows := make([]Row, 0, len(u.rows))
+	for _, r := range slices.SortedFunc(maps.Values(u.rows), func(a, b *Row) int { return cmp.Compare(a.Key, b.Key) }) {
+		rows = append(rows, *r)
+	}
+	return rows, nil
+}
+
+// Total sums up rows of days or cycles.
+func Total(rows []Row) Row {
+	sum := Row{Key: "total", Priced: true}
+	for _, r := range rows {
+		sum.Cycles, sum.Requests, sum.Calls = sum.Cycles+r.Cycles, sum.Requests+r.Requests, sum.Calls+r.Calls
+		sum.Input, sum.Cached, sum.Output = sum.Input+r.Input, sum.Cached+r.Cached, sum.Output+r.Output
+		sum.Money, sum.Priced = sum.Money+r.Money, sum.Priced && r.Priced
+	}
+	return sum
+}
+
+const journalPrefix, journalSuffix = "cycle_", ".jsonl"
+
+func journals(logs string) (names []string, err error) {
+	entries, err := os.ReadDir(logs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), journalPrefix) && strings.HasSuffix(e.Name(), journalSuffix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+func cycleOf(name string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(name, journalPrefix), journalSuffix)
+}
+
+type usage struct {
+	by, model string
+	prices    Prices
+	rows      map[string]*Row
+}
+
+// add counts one journal; only the lines that matter are parsed.
+func (u *usage) add(path, cycle string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	seen := map[*Row]bool{}
+	row := func(model string) *Row {
+		r := u.row(u.key(cycle, model))
+		if !seen[r] {
+			seen[r], r.Cycles = true, r.Cycles+1
+		}
+		return r
+	}
+	if u.by != "model" {
+		row("")
+	}
+	model := u.model
+	for line := range bytes.Lines(data) {
+		result := bytes.Contains(line, []byte(`"event":"result"`))
+		if !result && !bytes.Contains(line, []byte(`"event":"reply"`)) {
+			continue
+		}
+		for e := range journal.ReadFrom(bytes.NewReader(line)) {
+			switch d := e.Data.(type) {
+			case *journal.Reply:
+				model = cmp.Or(d.Model, u.model)
+				u.count(row(model), model, d.Usage)
+			case *journal.Result:
+				row(model).Calls++ // asked for by the latest reply
+			}
+		}
+	}
+	return nil
+}
+
+func (u *usage) key(cycle, model string) string {
+	switch u.by {
+	case "model":
+		return model
+	case "day":
+		if len(cycle) >= 8 {
+			return cycle[:4] + "-" + cycle[4:6] + "-" + cycle[6:8]
+		}
+	}
+	return cycle
+}
+
+func (u *usage) row(key string) *Row {
+	if u.rows[key] == nil {
+		u.rows[key] = &Row{Key: key, Priced: true}
+	}
+	return u.rows[key]
+}
+
+func (u *usage) count(r *Row, model string, used journal.Usage) {
+	input, cached, output := int64(used.Input), int64(used.Cached), int64(used.Output)
+	r.Requests, r.Input, r.Cached, r.Output = r.Requests+1, r.Input+input, r.Cached+cached, r.Output+output
+	price, ok := u.prices.Of(model)
+	r.Money += price.Cost(input, cached, output)
+	r.Priced = r.Priced && (ok || input+output == 0)
+}
