@@ -40,6 +40,7 @@ var rules = map[string][]string{
 	"scratchpad":             {"internal/disk"},
 	"scratchpad/observation": {"internal"},
 	"tools":                  {"internal/disk", "internal/proc"},
+	"tools/mcp":              {"internal/disk", "internal/proc", "internal/redact"},
 	"internal":               {},
 	"internal/disk":          {},
 }

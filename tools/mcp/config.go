@@ -1,0 +1,255 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"rouse/internal/redact"
+)
+
+// maxConfig is the most that a .mcp.json may have, in bytes.
+const maxConfig = 1 << 20
+
+// Config is what .mcp.json says. Without such a file it is empty.
+type Config struct {
+	// Dir is the folder of the file. Servers start there unless they say otherwise.
+	Dir string
+	// Servers are in the order of the file.
+	Servers []Server
+}
+
+// Server is one entry of mcpServers.
+type Server struct {
+	Name string
+	// Command, Args, Env and Dir say how to start a server that speaks over its
+	// standard input and output. Dir is absolute. Env is all that it gets beside
+	// the harmless variables that every child gets.
+	Command string
+	Args    []string
+	Env     map[string]string
+	Dir     string
+	// URL and Headers are those of a server that speaks streamable HTTP.
+	URL     string
+	Headers map[string]string
+	// Disabled servers are not started.
+	Disabled bool
+	// Timeout is the time limit of a call; 0 is [Options.CallLimit].
+	Timeout time.Duration
+	// Problem says why the entry cannot be used, and how to mend it.
+	Problem string
+}
+
+// entry is how other clients write a server. They have further keys of their
+// own, which are left alone.
+type entry struct {
+	Type     string            `json:"type"`
+	Command  string            `json:"command"`
+	Args     []string          `json:"args"`
+	Env      map[string]string `json:"env"`
+	Cwd      string            `json:"cwd"`
+	URL      string            `json:"url"`
+	Headers  map[string]string `json:"headers"`
+	Disabled bool              `json:"disabled"`
+	Timeout  json.RawMessage   `json:"timeout"`
+}
+
+// Load reads a .mcp.json. Variables in it, ${NAME} or ${NAME:-default}, are
+// looked up by getenv, which gives "" for one that is not set. No file is an
+// empty Config. A file that is not in the form of .mcp.json is an error with its
+// line; an entry that is, but cannot be used, is a [Server.Problem], so that it
+// costs no other.
+func Load(path string, getenv func(string) string) (Config, error) {
+	data, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Config{}, nil
+	}
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return Config{}, err
+	}
+	c, err := parse(data, dir, getenv)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return c, nil
+}
+
+func read(path string) ([]byte, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("not a file")
+	}
+	if fi.Size() > maxConfig {
+		return nil, fmt.Errorf("%d bytes; at most %d are read", fi.Size(), maxConfig)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxConfig))
+}
+
+func parse(data []byte, dir string, getenv func(string) string) (Config, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	f := file{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
+	entries, err := f.entries()
+	if err != nil {
+		return Config{}, err
+	}
+	c := Config{Dir: dir}
+	for _, e := range entries {
+		c.Servers = append(c.Servers, resolve(e, dir, getenv))
+	}
+	return c, nil
+}
+
+// resolve makes a Server of its entry.
+func resolve(e named, dir string, getenv func(string) string) Server {
+	x := expander{getenv: getenv}
+	s := Server{
+		Name: e.name, Command: x.text(e.Command), Args: x.list(e.Args), Env: x.table(e.Env),
+		URL: x.text(e.URL), Headers: x.table(e.Headers), Dir: dir, Disabled: e.Disabled,
+	}
+	if cwd := x.text(e.Cwd); filepath.IsAbs(cwd) {
+		s.Dir = filepath.Clean(cwd)
+	} else {
+		s.Dir = filepath.Join(dir, cwd)
+	}
+	var err error
+	s.Timeout, err = timeLimit(e.Timeout)
+	if err == nil {
+		err = s.check(e.Type)
+	}
+	if err == nil && len(x.missing) > 0 {
+		err = fmt.Errorf("%s is not set: set it, or give a default as in ${%s:-text}", strings.Join(x.missing, ", "), x.missing[0])
+	}
+	if err != nil {
+		s.Problem = err.Error()
+	}
+	return s
+}
+
+// check says what keeps the entry from being used.
+func (s Server) check(kind string) error {
+	switch {
+	case kind == "sse":
+		return errors.New(`type "sse" is the transport of 2024, which is not supported; most servers offer "http" at another address too`)
+	case s.Command != "" && s.URL != "":
+		return errors.New("both command and url: keep one")
+	case s.Command == "" && s.URL == "":
+		return errors.New("neither command nor url: give one")
+	}
+	switch kind {
+	case "", "stdio", "http", "streamable-http", "streamableHttp":
+	default:
+		return fmt.Errorf("type %q is not known; stdio and http are", kind)
+	}
+	if (s.URL != "") == (kind == "stdio") && kind != "" {
+		return fmt.Errorf("type %q does not go with what the entry has", kind)
+	}
+	if s.URL == "" {
+		return s.checkCommand()
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("url is no http or https address")
+	}
+	return nil
+}
+
+func (s Server) checkCommand() error {
+	for name, value := range s.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return errors.New("env holds a name or a value that no environment can hold")
+		}
+	}
+	return nil
+}
+
+// timeLimit reads the key timeout: a duration as "90s", or a number, which other
+// clients take as milliseconds and a few as seconds. Nobody means less than a
+// second, so a number below 1000 is in seconds.
+func timeLimit(raw json.RawMessage) (time.Duration, error) {
+	var v any
+	if raw == nil || json.Unmarshal(raw, &v) != nil || v == nil {
+		return 0, nil
+	}
+	d, err := time.Duration(0), error(nil)
+	switch v := v.(type) {
+	case string:
+		d, err = time.ParseDuration(v)
+	case float64:
+		unit := time.Millisecond
+		if v < 1000 {
+			unit = time.Second
+		}
+		d = time.Duration(min(v, 1e9) * float64(unit))
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf(`timeout %s: write milliseconds, or text such as "90s"`, raw)
+	}
+	return d, nil
+}
+
+// Secrets are the values of c that no log may show, by a name to show instead:
+// headers, variables that are secret by their name, and what an address has in
+// its query or as its user. They are to be redacted where text enters.
+func (c Config) Secrets() map[string]string {
+	secrets := map[string]string{}
+	for _, s := range c.Servers {
+		for name, value := range s.Env {
+			if redact.IsSecretName(name) {
+				secrets["mcp:"+s.Name+":"+name] = value
+			}
+		}
+		s.remote(secrets)
+	}
+	return secrets
+}
+
+func (s Server) remote(secrets map[string]string) {
+	for name, value := range s.Headers {
+		secrets["mcp:"+s.Name+":"+name] = value
+		if _, token, ok := strings.Cut(value, " "); ok { // as in Bearer …
+			secrets["mcp:"+s.Name+":"+name+" value"] = token
+		}
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return
+	}
+	if p, ok := u.User.Password(); ok {
+		secrets["mcp:"+s.Name+":password"] = p
+	}
+	for name, values := range u.Query() {
+		for i, v := range values {
+			secrets[fmt.Sprintf("mcp:%s:%s %d", s.Name, name, i)] = v
+		}
+	}
+}
+
+// Only is c with one of its servers, enabled or not.
+func (c Config) Only(name string) (Config, bool) {
+	for _, s := range c.Servers {
+		if s.Name == name {
+			return Config{Dir: c.Dir, Servers: []Server{s}}, true
+		}
+	}
+	return Config{}, false
+}

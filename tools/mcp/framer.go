@@ -1,0 +1,132 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// patience is how many times the size of a message a server may write without a
+// line break before it is ended.
+const patience = 8
+
+// framer cuts what a server writes into lines, and holds no more than one of them.
+type framer struct {
+	max  int64
+	line func([]byte)
+	lost func(error) // a line was too long
+
+	buf     []byte
+	skipped int64 // bytes of a line that is too long; 0 if it is not
+}
+
+var errNoLine = errors.New("it writes without end and without a line break")
+
+func (f *framer) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		part, rest, whole := bytes.Cut(b, []byte{'\n'})
+		b = rest
+		if err := f.add(part); err != nil {
+			return 0, err
+		}
+		if whole {
+			f.end()
+		}
+	}
+	return n, nil
+}
+
+func (f *framer) add(part []byte) error {
+	if f.skipped == 0 && int64(len(f.buf)+len(part)) <= f.max {
+		f.buf = append(f.buf, part...)
+		return nil
+	}
+	if f.skipped == 0 {
+		f.skipped = int64(len(f.buf))
+		f.lost(fmt.Errorf("its answer is longer than %d bytes", f.max))
+	}
+	f.buf = nil
+	f.skipped += int64(len(part)) + 1
+	if f.skipped > patience*f.max {
+		return errNoLine
+	}
+	return nil
+}
+
+func (f *framer) end() {
+	if f.skipped == 0 {
+		f.line(f.buf)
+	}
+	f.skipped = 0
+	if f.buf = f.buf[:0]; cap(f.buf) > 1<<20 {
+		f.buf = nil
+	}
+}
+
+// messages are the messages of a line: mostly one; several in a batch, as the
+// protocol once had them; none in an empty line.
+func messages(line []byte) [][]byte {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return nil
+	}
+	var batch []json.RawMessage
+	if line[0] != '[' || json.Unmarshal(line, &batch) != nil {
+		return [][]byte{line}
+	}
+	var list [][]byte
+	for _, m := range batch {
+		list = append(list, m)
+	}
+	return list
+}
+
+// tailSize is how much of a server's standard error is kept, in bytes.
+const tailSize = 4 << 10
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, b[max(0, len(b)-tailSize):]...)
+	if over := len(t.buf) - tailSize; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(b), nil
+}
+
+// said is what the server said last, in one line to be put after a message.
+func (t *tail) said() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := oneLine(string(t.buf))
+	if text == "" {
+		return ""
+	}
+	const most = 500
+	if cut := len(text) - most; cut > 0 {
+		text = "…" + strings.ToValidUTF8(text[cut:], "")
+	}
+	return "; it said: " + text
+}
+
+// oneLine is text of others for a message of ours.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "�"))
+	return strings.Join(strings.Fields(s), " ")
+}

@@ -1,0 +1,112 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// remote is the transport to a server that speaks streamable HTTP.
+func remote(s Server, o Options) (sdk.Transport, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, errors.New("url is no address") // the error would show it
+	}
+	door := &door{origin: u, headers: s.Headers, max: o.MaxMessage, next: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     time.Minute,
+		ForceAttemptHTTP2:   true,
+	}}
+	client := &http.Client{Transport: door, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if len(via) > 3 {
+			return errors.New("too many redirects")
+		}
+		return door.same(r.URL)
+	}}
+	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: int(o.MaxMessage), MaxRetries: 2}, nil
+}
+
+// door is where requests to one server leave: it adds the headers, which no
+// other server may get, and bounds what comes back.
+type door struct {
+	origin  *url.URL
+	headers map[string]string
+	max     int64
+	next    http.RoundTripper
+}
+
+// errRefused means that the server did not take a request, so that it had no effect.
+var errRefused = errors.New("the server refuses")
+
+func (d *door) same(u *url.URL) error {
+	if u.Scheme != d.origin.Scheme || u.Host != d.origin.Host {
+		return fmt.Errorf("%w: it redirects to another server, %s://%s, which is not followed", errRefused, u.Scheme, u.Host)
+	}
+	return nil
+}
+
+func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := d.same(r.URL); err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	for name, value := range d.headers {
+		r.Header.Set(name, value)
+	}
+	resp, err := d.next.RoundTrip(r)
+	if err != nil {
+		return nil, unsent(err)
+	}
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%w: HTTP %s; are the headers in .mcp.json right?", errRefused, resp.Status)
+	}
+	resp.Body = &body{ReadCloser: resp.Body, left: d.limit(resp), capture: captureOf(r.Context())}
+	return resp, nil
+}
+
+// unsent marks an error that came before anything was sent.
+func unsent(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	return err
+}
+
+// limit is how much of an answer is read. In a stream there may be several
+// messages, each of which is bounded elsewhere.
+func (d *door) limit(r *http.Response) int64 {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "text/event-stream" {
+		return patience * d.max
+	}
+	return d.max
+}
+
+// body is an answer's body, bounded, of which a copy is kept if somebody wants it.
+type body struct {
+	io.ReadCloser
+	left    int64
+	capture *capture
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("the answer is too long")
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	if b.capture != nil {
+		b.capture.add(p[:n])
+	}
+	return n, err
+}

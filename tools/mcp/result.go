@@ -1,0 +1,154 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rouse/tools"
+)
+
+// unwrap makes a tool's result of what the server gave: its texts go to out as
+// they are, so that lines are lines; pictures and other binary content are
+// media; structured content that no text repeats is appended as JSON.
+func unwrap(out io.Writer, res *sdk.CallToolResult, raw json.RawMessage) tools.Result {
+	u := unwrapper{out: out}
+	for _, c := range res.Content {
+		u.content(c)
+	}
+	u.structured(structuredOf(res, raw))
+	r := tools.Result{OK: !res.IsError && u.err == nil, Media: u.media}
+	switch {
+	case u.err != nil:
+		r.Error = fmt.Sprintf("the result could not be kept: %v", u.err)
+	case res.IsError:
+		r.Error = "the tool reports an error" + u.first()
+	}
+	return r
+}
+
+type unwrapper struct {
+	out   io.Writer
+	texts []string // their beginnings, to know what was said
+	one   string   // the text, if there is one
+	media []tools.Media
+	err   error
+}
+
+// text writes one text; several are apart by a line break.
+func (u *unwrapper) text(s string) {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "�")
+	}
+	if len(u.texts) > 0 && u.err == nil {
+		_, u.err = io.WriteString(u.out, "\n")
+	}
+	if u.err == nil {
+		_, u.err = io.WriteString(u.out, s)
+	}
+	u.texts, u.one = append(u.texts, s[:min(len(s), 400)]), s
+}
+
+func (u *unwrapper) binary(kind string, data []byte) {
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	u.media = append(u.media, tools.Media{Type: oneLine(kind), Data: data})
+}
+
+func (u *unwrapper) content(c sdk.Content) {
+	switch c := c.(type) {
+	case *sdk.TextContent:
+		u.text(c.Text)
+	case *sdk.ImageContent:
+		u.binary(c.MIMEType, c.Data)
+	case *sdk.AudioContent:
+		u.binary(c.MIMEType, c.Data)
+	case *sdk.EmbeddedResource:
+		u.resource(c.Resource)
+	case *sdk.ResourceLink:
+		u.text(pointer(c))
+	default:
+		u.text(fmt.Sprintf("[content of type %T is not understood]", c))
+	}
+}
+
+func (u *unwrapper) resource(r *sdk.ResourceContents) {
+	switch {
+	case r == nil:
+	case r.Blob != nil:
+		u.binary(r.MIMEType, r.Blob)
+	default:
+		u.text(r.Text)
+	}
+}
+
+// pointer says in one line where something is. We do not fetch it.
+func pointer(c *sdk.ResourceLink) string {
+	s := "[resource " + oneLine(c.URI)
+	if c.Name != "" {
+		s += " " + quoted(c.Name)
+	}
+	if c.MIMEType != "" {
+		s += ", " + oneLine(c.MIMEType)
+	}
+	if c.Size != nil {
+		s += fmt.Sprintf(", %d bytes", *c.Size)
+	}
+	return s + ", not fetched]"
+}
+
+// structured appends JSON that the texts do not say already.
+func (u *unwrapper) structured(raw json.RawMessage) {
+	if raw == nil || string(raw) == "null" {
+		return
+	}
+	if len(u.texts) == 1 && equal([]byte(u.one), raw) {
+		return
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") == nil {
+		u.text(b.String())
+	}
+}
+
+// first is the beginning of the first text, for an error.
+func (u *unwrapper) first() string {
+	if len(u.texts) == 0 || strings.TrimSpace(u.texts[0]) == "" {
+		return ""
+	}
+	r := []rune(oneLine(u.texts[0]))
+	if len(r) > 200 {
+		r = append(r[:200], '…')
+	}
+	return ": " + string(r)
+}
+
+func structuredOf(res *sdk.CallToolResult, raw json.RawMessage) json.RawMessage {
+	if res.StructuredContent == nil {
+		return nil
+	}
+	var exact struct {
+		StructuredContent json.RawMessage `json:"structuredContent"`
+	}
+	if json.Unmarshal(raw, &exact) == nil && exact.StructuredContent != nil {
+		return exact.StructuredContent
+	}
+	data, err := json.Marshal(res.StructuredContent)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// equal says whether two texts are the same JSON.
+func equal(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}

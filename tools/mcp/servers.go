@@ -1,0 +1,278 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/tools"
+)
+
+// Options say how servers are run. Runner and Pins are required.
+type Options struct {
+	// Runner starts the servers, with its environment and their own.
+	Runner *proc.Runner
+	// Started, unless nil, is told of each process that is started.
+	Started func(proc.Identity)
+	// Pins is the file that keeps which tools were accepted.
+	Pins string
+	// FS writes it; default the disk.
+	FS disk.FS
+	// StartLimit is the time limit of a server's start, its list of tools
+	// included; default 30 s.
+	StartLimit time.Duration
+	// CallLimit is the time limit of a call to a server that has none of its
+	// own; default 2 minutes.
+	CallLimit time.Duration
+	// Grace is the time between SIGTERM and SIGKILL; default that of [proc.Command].
+	Grace time.Duration
+	// MaxMessage is the size of the largest answer, in bytes; default 32 MiB.
+	MaxMessage int64
+	// Version is how Rouse introduces itself.
+	Version string
+}
+
+func (o Options) complete() Options {
+	o.StartLimit = cmp.Or(o.StartLimit, 30*time.Second)
+	o.CallLimit = cmp.Or(o.CallLimit, 2*time.Minute)
+	o.MaxMessage = cmp.Or(o.MaxMessage, 32<<20)
+	if o.FS == nil {
+		o.FS = disk.OS{}
+	}
+	return o
+}
+
+// Servers are the servers of a home, running. The zero value has none.
+type Servers struct {
+	list []*server
+	pins *pins
+
+	mu       sync.Mutex
+	problems []string
+	news     []string
+}
+
+// State says whether a tool is on.
+type State string
+
+// The states of a tool.
+const (
+	On      State = "on"
+	New     State = "new"     // off: it was not there when the server was accepted
+	Changed State = "changed" // off: it is not what was accepted
+)
+
+// Offer is a tool that a server offers, on or off.
+type Offer struct {
+	Server      string
+	Tool        string // the server's own name for it
+	Name        string // the name that models see
+	Description string
+	State       State
+}
+
+// Start starts all servers of c side by side and returns when each is ready or
+// has failed; that is at most the start limit. It starts nothing if there is
+// none. Servers live until Close or the end of ctx. A server that is seen for
+// the first time has its tools accepted as they are.
+func Start(ctx context.Context, c Config, o Options) *Servers {
+	o = o.complete()
+	s := &Servers{pins: &pins{fs: o.FS, path: o.Pins}}
+	hide := redact.New(c.private())
+	var wg sync.WaitGroup
+	for _, entry := range c.Servers {
+		if entry.Disabled {
+			continue
+		}
+		srv := &server{Server: entry, o: o, ctx: ctx, hide: hide, pins: s.pins}
+		s.list = append(s.list, srv)
+		wg.Go(srv.begin)
+	}
+	wg.Wait()
+	for _, srv := range s.list {
+		s.admit(srv)
+	}
+	return s
+}
+
+// private are all values that our own messages do not show.
+func (c Config) private() map[string]string {
+	values := c.Secrets()
+	for _, s := range c.Servers {
+		for name, value := range s.Env {
+			values["mcp:"+s.Name+":"+name] = value
+		}
+		if s.URL != "" {
+			values["mcp:"+s.Name+":url"] = s.URL
+		}
+	}
+	return values
+}
+
+func (s *server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := error(nil)
+	if s.Problem != "" {
+		err = errors.New(s.Problem)
+		s.starts = restarts
+	} else {
+		err = s.connect(s.ctx)
+	}
+	if err != nil {
+		s.problems = append(s.problems, "it has no tools now: "+err.Error())
+	}
+}
+
+// admit compares what a server offers with what was accepted.
+func (s *Servers) admit(srv *server) {
+	for _, p := range srv.problems {
+		s.problem(srv.Name, p)
+	}
+	if srv.link == nil {
+		return
+	}
+	_, known, err := s.pins.get(srv.Name)
+	if err == nil && !known {
+		err = s.pins.set(srv.Name, hashes(srv.offered))
+		s.news = append(s.news, fmt.Sprintf("mcp %s: seen for the first time; its %d tools are accepted as they are", quoted(srv.Name), len(srv.offered)))
+	}
+	if err != nil {
+		s.problem(srv.Name, "its tools are off: "+oneLine(err.Error()))
+		return
+	}
+	var off []string
+	for _, o := range s.offers(srv) {
+		if o.State != On {
+			off = append(off, fmt.Sprintf("%s (%s)", quoted(o.Tool), o.State))
+		}
+	}
+	if len(off) > 0 {
+		s.problem(srv.Name, fmt.Sprintf("not what was accepted, and off until the operator has looked at it and runs «rouse mcp accept %s»: %s",
+			srv.Name, strings.Join(off[:min(len(off), 20)], ", ")))
+	}
+}
+
+func (s *Servers) problem(server, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problems = append(s.problems, fmt.Sprintf("mcp %s: %s", quoted(server), text))
+}
+
+func hashes(list []rawTool) map[string]string {
+	m := make(map[string]string, len(list))
+	for _, t := range list {
+		m[t.Name] = t.hash()
+	}
+	return m
+}
+
+// offers are a server's tools with their states; none if those cannot be known.
+func (s *Servers) offers(srv *server) []Offer {
+	accepted, _, err := s.pins.get(srv.Name)
+	if err != nil {
+		return nil
+	}
+	var list []Offer
+	for _, t := range srv.offered {
+		o := Offer{Server: srv.Name, Tool: t.Name, Name: toolName(srv.Name, t.Name), Description: t.description(), State: On}
+		if hash, ok := accepted[t.Name]; !ok {
+			o.State = New
+		} else if hash != t.hash() {
+			o.State = Changed
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// Offers are all tools of all servers that run, those that are off included.
+func (s *Servers) Offers() []Offer {
+	var list []Offer
+	for _, srv := range s.list {
+		srv.mu.Lock()
+		list = append(list, s.offers(srv)...)
+		srv.mu.Unlock()
+	}
+	return list
+}
+
+// Tools are the tools that are on. Their names are server__tool, in the
+// characters and the length that models take; of two with one name the first is
+// given. None is read-only, whatever its server says.
+func (s *Servers) Tools() []tools.Tool {
+	var list []tools.Tool
+	seen := map[string]bool{}
+	for _, srv := range s.list {
+		srv.mu.Lock()
+		offered := srv.offered
+		states := s.offers(srv)
+		srv.mu.Unlock()
+		for i, o := range states {
+			if o.State == On && !seen[o.Name] {
+				list = append(list, srv.tool(o, offered[i]))
+				seen[o.Name] = true
+			}
+		}
+	}
+	return list
+}
+
+func (s *server) tool(o Offer, t rawTool) tools.Tool {
+	raw, schema := t.schemas()
+	return tools.Tool{
+		Name: o.Name, Description: o.Description, Schema: schema, Raw: raw,
+		Run: func(ctx context.Context, call tools.Call) tools.Result { return s.call(ctx, t, call) },
+	}
+}
+
+// Problems say, one line each, which servers and tools are missing, why, and
+// how to mend it.
+func (s *Servers) Problems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.problems)
+}
+
+// News are what the operator should know although nothing is wrong: servers
+// that were seen for the first time.
+func (s *Servers) News() []string { return slices.Clone(s.news) }
+
+// Accept accepts the tools of a server as it offers them now, and gives them
+// with the state that they had until then.
+func (s *Servers) Accept(name string) ([]Offer, error) {
+	for _, srv := range s.list {
+		if srv.Name != name {
+			continue
+		}
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		if srv.link == nil {
+			return nil, fmt.Errorf("accept %s: the server does not run", quoted(name))
+		}
+		before := s.offers(srv)
+		if err := s.pins.set(name, hashes(srv.offered)); err != nil {
+			return nil, fmt.Errorf("accept %s: %w", quoted(name), err)
+		}
+		return before, nil
+	}
+	return nil, fmt.Errorf("accept %s: there is no such server", quoted(name))
+}
+
+// Close ends all servers with their whole process trees, side by side. It takes
+// a few seconds where they do not end by themselves.
+func (s *Servers) Close() {
+	var wg sync.WaitGroup
+	for _, srv := range s.list {
+		wg.Go(srv.close)
+	}
+	wg.Wait()
+}

@@ -1,0 +1,265 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rouse/internal/proc"
+)
+
+const (
+	// discoverLimit is how long a server may think about server/discover, which
+	// older ones do not know and some of them never answer.
+	discoverLimit = 3 * time.Second
+	// closeWait is how long a server may take to end once its input is closed.
+	closeWait = 2 * time.Second
+	// replies are how many answers to the server's own requests may wait for it
+	// to read them; more are dropped.
+	replies = 16
+)
+
+// errNotSent means that a request was not sent, so that it had no effect.
+var errNotSent = errors.New("the server is not running")
+
+// pipes are the connection to a server that is our child: a message a line. It
+// is a [sdk.Connection] of its own because that of the library ends at the
+// first line that is not a message, and waits for ever for a server that does
+// not read.
+type pipes struct {
+	process *proc.Process
+	input   *io.PipeWriter
+	stderr  *tail
+	changed func() bool // the tools changed; it reports whether that is news
+
+	incoming chan jsonrpc.Message
+	outgoing chan []byte
+	closed   chan struct{} // we have closed it
+	dead     chan struct{} // the process and its tree are gone
+	exit     proc.Exit     // set before dead is closed
+	once     sync.Once
+
+	mu      sync.Mutex
+	waiting map[jsonrpc.ID]*capture // our requests that have no answer yet
+}
+
+// start starts a server. It is ended when ctx ends, or by Close.
+func start(ctx context.Context, s Server, o Options, changed func() bool) (*pipes, error) {
+	source, input := io.Pipe()
+	p := &pipes{
+		input: input, stderr: &tail{}, changed: changed,
+		incoming: make(chan jsonrpc.Message, 1), outgoing: make(chan []byte, replies),
+		closed: make(chan struct{}), dead: make(chan struct{}), waiting: map[jsonrpc.ID]*capture{},
+	}
+	var env []string
+	for name, value := range s.Env {
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	var err error
+	p.process, err = o.Runner.Start(ctx, proc.Command{
+		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: env,
+		Stdin: source, Stdout: &framer{max: o.MaxMessage, line: p.line, lost: p.lost}, Stderr: p.stderr, Grace: o.Grace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.Started != nil {
+		o.Started(p.process.Identity())
+	}
+	go p.write()
+	go func() {
+		p.exit = p.process.Wait()
+		close(p.dead)
+		p.input.CloseWithError(errNotSent)
+	}()
+	return p, nil
+}
+
+// Connect makes p the transport of itself.
+func (p *pipes) Connect(context.Context) (sdk.Connection, error) { return p, nil }
+
+func (p *pipes) SessionID() string { return "" }
+
+// write feeds the server, which may not read.
+func (p *pipes) write() {
+	for {
+		select {
+		case data := <-p.outgoing:
+			if _, err := p.input.Write(data); err != nil {
+				return
+			}
+		case <-p.closed:
+			p.input.Close()
+			return
+		case <-p.dead:
+			return
+		}
+	}
+}
+
+// Write sends a message. It waits no longer than ctx for a server that does not read.
+func (p *pipes) Write(ctx context.Context, msg jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	r, isRequest := msg.(*jsonrpc.Request)
+	if isRequest && r.IsCall() {
+		p.expect(r, captureOf(ctx))
+	}
+	select {
+	case <-p.dead: // preferred to a place in the queue
+		return errNotSent
+	default:
+	}
+	select {
+	case p.outgoing <- append(data, '\n'):
+		return nil
+	case <-p.dead:
+		return errNotSent
+	case <-p.closed:
+		return errNotSent
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// expect notes a request, so that its answer is known when it comes.
+func (p *pipes) expect(r *jsonrpc.Request, c *capture) {
+	p.mu.Lock()
+	p.waiting[r.ID] = c
+	p.mu.Unlock()
+	if r.Method != "server/discover" {
+		return
+	}
+	time.AfterFunc(discoverLimit, func() {
+		if _, ok := p.answered(r.ID); ok {
+			p.deliver(&jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no answer"}})
+		}
+	})
+}
+
+// answered takes a request off the list; ok is false if it was not on it, or not any more.
+func (p *pipes) answered(id jsonrpc.ID) (*capture, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c, ok := p.waiting[id]
+	delete(p.waiting, id)
+	return c, ok
+}
+
+// lost answers all open requests in the server's place. There is mostly one.
+func (p *pipes) lost(why error) {
+	p.mu.Lock()
+	open := p.waiting
+	p.waiting = map[jsonrpc.ID]*capture{}
+	p.mu.Unlock()
+	for id := range open {
+		p.deliver(&jsonrpc.Response{ID: id, Error: why})
+	}
+}
+
+// line takes one line that the server wrote. What is not a message, such as a
+// line of a log, is kept for the case that the server fails.
+func (p *pipes) line(line []byte) {
+	for _, m := range messages(line) {
+		msg, err := jsonrpc.DecodeMessage(m)
+		switch msg := msg.(type) {
+		case *jsonrpc.Response:
+			p.response(msg)
+		case *jsonrpc.Request:
+			p.request(msg)
+		default:
+			p.stderr.Write(append(slices.Clone(m[:min(len(m), tailSize)]), '\n'))
+			if strings.Contains(string(m[:min(len(m), 256)]), `"jsonrpc"`) {
+				p.lost(fmt.Errorf("its answer is not readable: %w", err))
+			}
+		}
+	}
+}
+
+func (p *pipes) response(r *jsonrpc.Response) {
+	c, ok := p.answered(r.ID)
+	if !ok {
+		return // late, doubled, or an answer nobody asked for
+	}
+	if c != nil {
+		c.set(r.Result)
+	}
+	p.deliver(r)
+}
+
+// request answers what the server asks. It may ask whether we are there; all
+// else (sampling, elicitation, roots) is not on offer.
+func (p *pipes) request(r *jsonrpc.Request) {
+	if !r.IsCall() {
+		if r.Method == "notifications/tools/list_changed" && p.changed() {
+			p.deliver(r)
+		}
+		return
+	}
+	reply := &jsonrpc.Response{ID: r.ID, Result: []byte(`{}`)}
+	if r.Method != "ping" {
+		reply = &jsonrpc.Response{ID: r.ID, Error: refusal(r.Method)}
+	}
+	data, err := jsonrpc.EncodeMessage(reply)
+	if err != nil {
+		return
+	}
+	select {
+	case p.outgoing <- append(data, '\n'):
+	default:
+	}
+}
+
+// deliver hands a message to the session; a server that floods waits for it.
+func (p *pipes) deliver(m jsonrpc.Message) {
+	select {
+	case p.incoming <- m:
+	case <-p.closed:
+	case <-p.dead:
+	}
+}
+
+// Read gives the next message, or why there will be none.
+func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
+	select {
+	case m := <-p.incoming:
+		return m, nil
+	default:
+	}
+	select {
+	case m := <-p.incoming:
+		return m, nil
+	case <-p.closed:
+		return nil, io.EOF
+	case <-p.dead:
+		return nil, fmt.Errorf("the server has ended: %v%s", p.exit, p.stderr.said())
+	}
+}
+
+// Close ends the server with its whole tree: it closes its input, waits, and
+// then ends it by force.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	t := time.AfterFunc(closeWait, p.process.End)
+	defer t.Stop()
+	go func() { // a writer that is stuck in a full pipe does not see the end
+		select {
+		case <-p.dead:
+		case <-time.After(closeWait / 4):
+			p.input.Close()
+		}
+	}()
+	<-p.dead
+	return nil
+}
