@@ -1,0 +1,81 @@
+package pause
+
+import (
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	firstGap = 30 * time.Minute
+	longest  = 24 * time.Hour
+	doubling = 6 // doublings of the first gap until it is the longest
+)
+
+// Cycle is how one cycle ended.
+type Cycle struct {
+	Began  time.Time
+	Took   time.Duration
+	Failed bool
+	Error  string
+}
+
+// Streak is a run of failures for the same cause, the newest of all cycles.
+type Streak struct {
+	Count int
+	Cause string    // as the newest one told it
+	Last  time.Time // when the newest one ended
+}
+
+// Look is how many of the newest cycles [Failures] wants at most.
+func Look(pauseAfter int) int { return pauseAfter + doubling + 1 }
+
+// Failures counts the failures, for the same cause, that cycles begin with. The
+// newest comes first.
+func Failures(cycles []Cycle) Streak {
+	var s Streak
+	for _, c := range cycles {
+		if !c.Failed || s.Count > 0 && Cause(c.Error) != Cause(s.Cause) {
+			break
+		}
+		if s.Count == 0 {
+			s.Cause, s.Last = c.Error, c.Began.Add(c.Took)
+		}
+		s.Count++
+	}
+	return s
+}
+
+// Until says until when the slots of a home are to be skipped: not at all until
+// pauseAfter cycles have failed for the same cause, then 30 minutes after the
+// last failure, and twice as long after each further one, up to a day. A
+// pauseAfter of 0 is never.
+func (s Streak) Until(pauseAfter int) (until time.Time, ok bool) {
+	if pauseAfter <= 0 || s.Count < pauseAfter {
+		return time.Time{}, false
+	}
+	more := min(s.Count-pauseAfter, doubling)
+	return s.Last.Add(min(firstGap<<more, longest)), true
+}
+
+// Cause is what two errors share that were caused by the same: it has no numbers,
+// nor words that are partly numbers, such as times, ids and addresses; only a
+// status of HTTP stays, a word such as 401 or 503.
+func Cause(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	for i, w := range words {
+		if strings.ContainsFunc(w, unicode.IsDigit) && !isStatus(w) {
+			words[i] = "#"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// isStatus says whether a word is a status of HTTP that tells of an error.
+func isStatus(word string) bool {
+	word = strings.Trim(word, ":,;()")
+	if len(word) != 3 || word[0] != '4' && word[0] != '5' {
+		return false
+	}
+	return word[1] >= '0' && word[1] <= '9' && word[2] >= '0' && word[2] <= '9'
+}

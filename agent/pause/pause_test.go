@@ -1,0 +1,108 @@
+package pause
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
+)
+
+func TestPause(t *testing.T) {
+	home := t.TempDir()
+	if _, ok := Paused(home); ok {
+		t.Error("paused from the start")
+	}
+	if made, err := Pause(disk.OS{}, home, "on holiday\nuntil May"); !made || err != nil {
+		t.Error(made, err)
+	}
+	if made, err := Pause(disk.OS{}, home, "another"); made || err != nil {
+		t.Error(made, err)
+	}
+	if reason, ok := Paused(home); !ok || reason != "on holiday" {
+		t.Errorf("%q %v", reason, ok)
+	}
+	if was, err := Resume(disk.OS{}, home); !was || err != nil {
+		t.Error(was, err)
+	}
+	if was, err := Resume(disk.OS{}, home); was || err != nil {
+		t.Error(was, err)
+	}
+}
+
+// Whatever is called STOP stops the home.
+func TestStopFiles(t *testing.T) {
+	for name, make := range map[string]func(path string) error{
+		"empty":   func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"folder":  func(p string) error { return os.Mkdir(p, 0o700) },
+		"link":    func(p string) error { return os.Symlink("nowhere", p) },
+		"large":   func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("x", 1<<20)), 0o600) },
+		"invalid": func(p string) error { return os.WriteFile(p, []byte("\xff\n"), 0o600) },
+	} {
+		home := t.TempDir()
+		if err := make(File(home)); err != nil {
+			t.Fatal(err)
+		}
+		if reason, ok := Paused(home); !ok || reason == "" || len(reason) > maxReason {
+			t.Errorf("%s: %.40q %v", name, reason, ok)
+		}
+	}
+}
+
+func TestPauseFaults(t *testing.T) {
+	points := disktest.Sweep(t, disktest.Faults(), func(f *disktest.Faulty) {
+		home := t.TempDir()
+		_, err := Pause(f, home, "why")
+		if reason, ok := Paused(home); ok && reason != "why" || err == nil && !ok {
+			t.Errorf("%v: %q %v, %v", f.Fault, reason, ok, err)
+		}
+	})
+	t.Logf("wrong 0 / %d faults", points)
+}
+
+func TestBackoff(t *testing.T) {
+	began := time.Date(2026, 4, 30, 12, 0, 0, 0, time.UTC)
+	failed := func(n int, text string) (list []Cycle) {
+		for range n {
+			list = append(list, Cycle{Began: began, Took: time.Minute, Failed: true, Error: text})
+		}
+		return list
+	}
+	well := Cycle{Began: began}
+	tests := []struct {
+		name   string
+		cycles []Cycle
+		after  int
+		want   time.Duration // from the end of the newest, 0 for none
+	}{
+		{"none yet", nil, 5, 0},
+		{"four of five", failed(4, "x"), 5, 0},
+		{"five", failed(5, "x"), 5, 30 * time.Minute},
+		{"six", failed(6, "x"), 5, time.Hour},
+		{"nine", failed(9, "x"), 5, 8 * time.Hour},
+		{"many", failed(Look(5), "x"), 5, 24 * time.Hour},
+		{"very many", failed(500, "x"), 5, 24 * time.Hour},
+		{"numbers differ", append(failed(2, "port 80 after 1.2s"), failed(3, "port 81 after 900ms")...), 5, 30 * time.Minute},
+		{"the cause changed", append(failed(4, "503 Service"), failed(9, "401 Unauthorized")...), 5, 0},
+		{"status changed", append(failed(4, "got 503"), failed(9, "got 500")...), 5, 0},
+		{"one went well", append(failed(4, "x"), append([]Cycle{well}, failed(9, "x")...)...), 5, 0},
+		{"recovered", append([]Cycle{well}, failed(9, "x")...), 5, 0},
+		{"never", failed(99, "x"), 0, 0},
+		{"at once", failed(1, "x"), 1, 30 * time.Minute},
+	}
+	for _, tt := range tests {
+		until, ok := Failures(tt.cycles).Until(tt.after)
+		if ok != (tt.want > 0) || ok && until != began.Add(time.Minute+tt.want) {
+			t.Errorf("%s: %v %v, want %v", tt.name, until, ok, tt.want)
+		}
+	}
+}
+
+func BenchmarkPaused(b *testing.B) {
+	home := b.TempDir()
+	for b.Loop() {
+		Paused(home)
+	}
+}
