@@ -240,3 +240,21 @@ func (b *Budget) warning(want Amount) (text string) {
 	})
 	return text
 }
+
+// Use says in words how much of a limit of the day or the month is used.
+type Use struct{ Name, Used, Limit string }
+
+// Uses lists the limits of the day and the month.
+func (b *Budget) Uses(ctx context.Context) (list []Use, err error) {
+	err = b.locked(ctx, func() error {
+		for _, s := range b.scopes()[2:] {
+			for _, p := range b.parts(s, Amount{}) {
+				if p.limit > 0 {
+					list = append(list, Use{p.name, p.show(p.used), p.show(p.limit)})
+				}
+			}
+		}
+		return nil
+	})
+	return list, err
+}

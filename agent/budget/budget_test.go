@@ -8,13 +8,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rouse/internal/disk"
 )
 
 var noon = time.Date(2026, 4, 30, 12, 0, 0, 0, time.Local)
 
 // open is a budget of a folder as another process would have it.
 func open(dir string, l Limits, now *time.Time) *Budget {
-	return &Budget{Dir: dir, Limits: l, Currency: "USD", Now: func() time.Time { return *now }}
+	return &Budget{Dir: dir, Limits: l, Currency: "USD", Disk: quick{disk.OS{}}, Now: func() time.Time { return *now }}
 }
 
 func TestLimits(t *testing.T) {
@@ -216,4 +220,18 @@ func FuzzLedger(f *testing.F) {
 			t.Errorf("%+v, %v", after, err)
 		}
 	})
+}
+
+func TestUses(t *testing.T) {
+	now := noon
+	b := open(t.TempDir(), Limits{Cycle: Amount{Tokens: 5}, Day: Amount{Money: 2 * billion}, Month: Amount{Calls: 1}}, &now)
+	_, err := b.Reserve(t.Context(), Amount{Money: billion / 4, Calls: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Uses(t.Context())
+	want := []Use{{"day_money", "0.25 USD", "2 USD"}, {"month_calls", "1 tool call", "1 tool call"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
 }

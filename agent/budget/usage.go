@@ -115,7 +115,9 @@ func (u *usage) add(path, cycle string) error {
 				model = cmp.Or(d.Model, u.model)
 				u.count(row(model), model, d.Usage)
 			case *journal.Result:
-				row(model).Calls++ // asked for by the latest reply
+				if d.Tool != "done" && d.Tool != "update_scratchpad" { // these are no tools
+					row(model).Calls++ // asked for by the latest reply
+				}
 			}
 		}
 	}
