@@ -6,5 +6,5 @@ import "embed"
 
 // Template has the files that `rouse init` writes, by their place in the home.
 //
-//go:embed rules.md rouse.yaml scratchpad/initial.yaml bin/run.sh bin/reset.sh bin/find.sh
+//go:embed rules.md rouse.yaml prices.yaml scratchpad/initial.yaml bin/run.sh bin/reset.sh bin/find.sh
 var Template embed.FS

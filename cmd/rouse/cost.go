@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/budget"
+	"rouse/agent/config"
+)
+
+// cost is one row of `rouse cost --json`; only one of the first three is set.
+type cost struct {
+	Day      string        `json:"day,omitempty"`
+	Cycle    string        `json:"cycle,omitempty"`
+	Model    string        `json:"model,omitempty"`
+	Cycles   int           `json:"cycles"`
+	Requests int           `json:"requests"`
+	Input    int64         `json:"input"`
+	Cached   int64         `json:"cached"`
+	Output   int64         `json:"output"`
+	Calls    int           `json:"calls"`
+	Money    *budget.Money `json:"money"`
+	Currency string        `json:"currency"`
+}
+
+func (a *app) newCost() *cobra.Command {
+	var by string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "cost",
+		Short: "Show what the cycles have used and cost",
+		Long: `Show the tokens and tool calls of the cycles whose journals are kept, and what they cost by
+the prices in prices.yaml; a model without a price there has none here. Requests that
+broke off, which may cost too, are only in the ledger that the limits go by.
+
+Exit codes: 0, 1 if the logs cannot be read, 2 configuration.`,
+		Example: `  rouse cost
+  rouse cost --by model --json`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.cost(by, asJSON) },
+	}
+	c.Flags().StringVar(&by, "by", "day", "what a row is: day, cycle or model")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) cost(by string, asJSON bool) error {
+	if !slices.Contains([]string{"day", "cycle", "model"}, by) {
+		return usage(fmt.Errorf("--by %q: use day, cycle or model", by))
+	}
+	h, conf, err := a.open()
+	if err != nil {
+		return err
+	}
+	prices, err := budget.LoadPrices(pricesOf(h))
+	if err != nil {
+		return usage(err)
+	}
+	rows, err := budget.Usage(h.Logs(), by, modelName(conf.Model), prices)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.printJSON(costs(rows, by, prices.Currency))
+	}
+	a.printCosts(rows, by, prices.Currency)
+	return a.printLimits(budgetOf(h, conf, prices, a.now))
+}
+
+// pricesOf is where a home's prices are.
+func pricesOf(h agent.Home) string { return filepath.Join(h.Dir, "prices.yaml") }
+
+// modelName is the name by which replies are counted and priced.
+func modelName(m config.Model) string {
+	if m.Provider == "offline" {
+		return "offline"
+	}
+	return m.Name
+}
+
+// budgetOf is what a home may still spend.
+func budgetOf(h agent.Home, c config.Config, p budget.Prices, now func() time.Time) *budget.Budget {
+	amount := func(l config.Limit) budget.Amount {
+		return budget.Amount{Tokens: int64(l.Tokens), Money: budget.Money(l.Money), Calls: int64(l.Calls)}
+	}
+	l := c.Limits
+	return &budget.Budget{
+		Dir: h.Logs(), Currency: p.Currency, Now: now,
+		Limits: budget.Limits{Call: amount(l.Call), Cycle: amount(l.Cycle), Day: amount(l.Day), Month: amount(l.Month)},
+	}
+}
+
+func costs(rows []budget.Row, by, currency string) []cost {
+	list := make([]cost, 0, len(rows))
+	for _, r := range rows {
+		c := cost{
+			Cycles: r.Cycles, Requests: r.Requests, Input: r.Input, Cached: r.Cached, Output: r.Output, Calls: r.Calls, Currency: currency,
+		}
+		switch by {
+		case "day":
+			c.Day = r.Key
+		case "cycle":
+			c.Cycle = r.Key
+		case "model":
+			c.Model = r.Key
+		}
+		if r.Priced {
+			c.Money = &r.Money
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func (a *app) printCosts(rows []budget.Row, by, currency string) {
+	if by != "model" && len(rows) > 1 {
+		rows = append(rows, budget.Total(rows))
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s\tcycles\trequests\tinput\tcached\toutput\ttool calls\tcost\t\n", by)
+	for _, r := range rows {
+		money := "no price"
+		if r.Priced {
+			money = fmt.Sprintf("%.4f %s", float64(r.Money)/1e9, currency)
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t\n", r.Key, r.Cycles, r.Requests, r.Input, r.Cached, r.Output, r.Calls, money)
+	}
+	w.Flush()
+}
+
+// printLimits shows how much of the limits of the day and the month is used.
+func (a *app) printLimits(b *budget.Budget) error {
+	if b.Limits.Day == (budget.Amount{}) && b.Limits.Month == (budget.Amount{}) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	uses, err := b.Uses(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range uses {
+		fmt.Fprintf(a.stdout, "%s: %s of %s used\n", u.Name, u.Used, u.Limit)
+	}
+	return nil
+}

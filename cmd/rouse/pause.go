@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent/pause"
+	"rouse/internal/disk"
+)
+
+func (a *app) newPause() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause [REASON]",
+		Short: "Stop the home: no cycle starts, and the one that is awake ends",
+		Long: `Write the file STOP into the home. While it is there no cycle starts, and one that is
+awake goes to sleep before its next step. A file STOP that you make otherwise does the same.
+
+Exit codes: 0, also if the home is paused already, 1 if the file cannot be written.`,
+		Example: `  rouse pause 'the disk is being changed'
+  rouse resume`,
+		Args: strict(cobra.ArbitraryArgs),
+		RunE: func(_ *cobra.Command, args []string) error { return a.pause(strings.Join(args, " ")) },
+	}
+}
+
+func (a *app) pause(reason string) error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	reason = cmp.Or(strings.TrimSpace(reason), "paused at "+a.now().Format("2006-01-02 15:04"))
+	made, err := pause.Pause(disk.OS{}, h.Dir, reason)
+	if err != nil {
+		return err
+	}
+	if !made {
+		why, _ := pause.Paused(h.Dir)
+		fmt.Fprintf(a.stdout, "paused already: %s\n", why)
+		return nil
+	}
+	fmt.Fprintln(a.stdout, "paused; go on with: rouse resume")
+	return nil
+}
+
+func (a *app) newResume() *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume",
+		Short: "End a pause",
+		Long: `Remove the file STOP from the home, so that cycles start again.
+
+Exit codes: 0, also if the home was not paused, 1 if the file cannot be removed.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.resume() },
+	}
+}
+
+func (a *app) resume() error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	was, err := pause.Resume(disk.OS{}, h.Dir)
+	if err != nil {
+		return err
+	}
+	if !was {
+		fmt.Fprintln(a.stdout, "the home was not paused")
+		return nil
+	}
+	fmt.Fprintln(a.stdout, "cycles start again")
+	return nil
+}
