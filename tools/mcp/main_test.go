@@ -36,7 +36,7 @@ func newRig(t *testing.T) *rig {
 	dir := t.TempDir()
 	return &rig{t: t, dir: dir, o: Options{
 		Runner: &proc.Runner{Env: proc.Environ(os.Environ())}, Pins: filepath.Join(dir, "pins.json"),
-		StartLimit: 20 * time.Second, CallLimit: 20 * time.Second, MaxMessage: 8 << 20,
+		StartLimit: 20 * time.Second, CallLimit: 20 * time.Second, MaxMessage: 8 << 20, Grace: 500 * time.Millisecond,
 	}}
 }
 
@@ -46,7 +46,7 @@ func (r *rig) server(name, mode string) Server {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return Server{Name: name, Command: exe, Dir: r.dir, Env: map[string]string{mcptest.Variable: mode}}
+	return Server{Name: name, Command: exe, Dir: r.dir, Env: map[string]string{mcptest.Variable: mode, "GORACE": "atexit_sleep_ms=0"}}
 }
 
 func (r *rig) start(list ...Server) *Servers {

@@ -129,16 +129,13 @@ func (s *server) explain(ctx context.Context, l *link, err error) error {
 	if s.ctx.Err() == nil && ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %v", s.o.StartLimit)
 	}
-	if l.pipes == nil {
-		return errors.New(s.clean(err))
+	switch end := l.pipes.ending(); {
+	case end != "":
+		return errors.New("it ended at once: " + s.hide.String(end))
+	case l.pipes != nil:
+		return errors.New(s.clean(err) + s.hide.String(l.pipes.stderr.said()))
 	}
-	text := s.clean(err)
-	select {
-	case <-l.pipes.dead:
-		text = fmt.Sprintf("it ended at once: %v", l.pipes.exit)
-	default:
-	}
-	return errors.New(text + s.hide.String(l.pipes.stderr.said()))
+	return errors.New(s.clean(err))
 }
 
 // clean is an error of others in one line, without what the operator gave the
@@ -196,21 +193,16 @@ func (s *server) ready(ctx context.Context, t rawTool) (*link, error) {
 	if s.closed {
 		return nil, errors.New("the server is closed")
 	}
-	news := s.stale.Load()
+	var err error
 	if s.link == nil || s.link.ended() {
-		if err := s.restart(ctx); err != nil {
-			return nil, err
-		}
-		news = true
-	} else if news {
-		if err := s.relist(ctx); err != nil {
-			return nil, err
-		}
+		err = s.restart(ctx)
+	} else if s.stale.Load() {
+		err = s.relist(ctx)
 	}
-	if news {
-		return s.link, s.same(t)
+	if err != nil {
+		return nil, err
 	}
-	return s.link, nil
+	return s.link, s.same(t)
 }
 
 func (s *server) restart(ctx context.Context) error {
@@ -290,15 +282,10 @@ func (s *server) failed(l *link, err error) tools.Result {
 	case errors.Is(err, errNotSent), errors.Is(err, errRefused):
 		return tools.Fail("%s: not carried out: %s", quoted(s.Name), s.clean(err))
 	}
-	text := s.clean(err)
-	if l.pipes != nil {
-		select {
-		case <-l.pipes.dead:
-			text = fmt.Sprintf("the server ended during the call: %v%s", l.pipes.exit, s.hide.String(l.pipes.stderr.said()))
-		default:
-		}
+	if end := l.pipes.ending(); end != "" {
+		return s.unknown("the server ended during the call: " + s.hide.String(end))
 	}
-	return s.unknown(text)
+	return s.unknown(s.clean(err))
 }
 
 // unknown is the result of a call that may have taken effect.

@@ -32,7 +32,8 @@ type Options struct {
 	// CallLimit is the time limit of a call to a server that has none of its
 	// own; default 2 minutes.
 	CallLimit time.Duration
-	// Grace is the time between SIGTERM and SIGKILL; default that of [proc.Command].
+	// Grace is how long a server may take to end once its input is closed; then
+	// it is ended. Default 2 s.
 	Grace time.Duration
 	// MaxMessage is the size of the largest answer, in bytes; default 32 MiB.
 	MaxMessage int64
@@ -43,6 +44,7 @@ type Options struct {
 func (o Options) complete() Options {
 	o.StartLimit = cmp.Or(o.StartLimit, 30*time.Second)
 	o.CallLimit = cmp.Or(o.CallLimit, 2*time.Minute)
+	o.Grace = cmp.Or(o.Grace, 2*time.Second)
 	o.MaxMessage = cmp.Or(o.MaxMessage, 32<<20)
 	if o.FS == nil {
 		o.FS = disk.OS{}

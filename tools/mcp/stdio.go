@@ -20,8 +20,6 @@ const (
 	// discoverLimit is how long a server may think about server/discover, which
 	// older ones do not know and some of them never answer.
 	discoverLimit = 3 * time.Second
-	// closeWait is how long a server may take to end once its input is closed.
-	closeWait = 2 * time.Second
 	// replies are how many answers to the server's own requests may wait for it
 	// to read them; more are dropped.
 	replies = 16
@@ -44,7 +42,9 @@ type pipes struct {
 	outgoing chan []byte
 	closed   chan struct{} // we have closed it
 	dead     chan struct{} // the process and its tree are gone
-	exit     proc.Exit     // set before dead is closed
+	exit     proc.Exit     // set before dead is closed, as is
+	unasked  bool          // whether it ended before we closed it
+	grace    time.Duration
 	once     sync.Once
 
 	mu      sync.Mutex
@@ -55,7 +55,7 @@ type pipes struct {
 func start(ctx context.Context, s Server, o Options, changed func() bool) (*pipes, error) {
 	source, input := io.Pipe()
 	p := &pipes{
-		input: input, stderr: &tail{}, changed: changed,
+		input: input, stderr: &tail{}, changed: changed, grace: o.Grace,
 		incoming: make(chan jsonrpc.Message, 1), outgoing: make(chan []byte, replies),
 		closed: make(chan struct{}), dead: make(chan struct{}), waiting: map[jsonrpc.ID]*capture{},
 	}
@@ -67,7 +67,7 @@ func start(ctx context.Context, s Server, o Options, changed func() bool) (*pipe
 	var err error
 	p.process, err = o.Runner.Start(ctx, proc.Command{
 		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: env,
-		Stdin: source, Stdout: &framer{max: o.MaxMessage, line: p.line, lost: p.lost}, Stderr: p.stderr, Grace: o.Grace,
+		Stdin: source, Stdout: &framer{max: o.MaxMessage, line: p.line, lost: p.lost}, Stderr: p.stderr,
 	})
 	if err != nil {
 		return nil, err
@@ -78,6 +78,11 @@ func start(ctx context.Context, s Server, o Options, changed func() bool) (*pipe
 	go p.write()
 	go func() {
 		p.exit = p.process.Wait()
+		select {
+		case <-p.closed:
+		default:
+			p.unasked = true
+		}
 		close(p.dead)
 		p.input.CloseWithError(errNotSent)
 	}()
@@ -243,20 +248,36 @@ func (p *pipes) Read(context.Context) (jsonrpc.Message, error) {
 	case <-p.closed:
 		return nil, io.EOF
 	case <-p.dead:
-		return nil, fmt.Errorf("the server has ended: %v%s", p.exit, p.stderr.said())
+		return nil, io.EOF
 	}
+}
+
+// ending says how the server ended by itself; empty as long as it did not.
+func (p *pipes) ending() string {
+	if p == nil {
+		return ""
+	}
+	select {
+	case <-p.dead:
+	default:
+		return ""
+	}
+	if !p.unasked {
+		return ""
+	}
+	return p.exit.String() + p.stderr.said()
 }
 
 // Close ends the server with its whole tree: it closes its input, waits, and
 // then ends it by force.
 func (p *pipes) Close() error {
 	p.once.Do(func() { close(p.closed) })
-	t := time.AfterFunc(closeWait, p.process.End)
+	t := time.AfterFunc(p.grace, p.process.End)
 	defer t.Stop()
 	go func() { // a writer that is stuck in a full pipe does not see the end
 		select {
 		case <-p.dead:
-		case <-time.After(closeWait / 4):
+		case <-time.After(p.grace / 4):
 			p.input.Close()
 		}
 	}()
