@@ -1,0 +1,122 @@
+package schedule
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"iter"
+	"slices"
+	"time"
+
+	"rouse/internal/disk"
+)
+
+// A ledger is compacted when it is larger than compactFrom bytes and has doubled.
+// The newest keepLines lines stay as they are, but for what a later one replaces;
+// older slots are counted by entry, day and how they ended.
+const (
+	compactFrom = 1 << 20
+	keepLines   = 20_000
+)
+
+func (l *Ledger) compactIf(have loaded, size int64) error {
+	if size < cmp.Or(l.compactAt, compactFrom) || size < 2*have.Base {
+		return nil
+	}
+	var lines []Record
+	for r, err := range l.Records() {
+		if err != nil {
+			return err
+		}
+		lines = append(lines, r)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, r := range compact(lines, keepLines) {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	have.Base = int64(b.Len())
+	if err := enc.Encode(Record{V: 1, Time: l.now().Round(0), Event: eventState, State: have.state}); err != nil {
+		return err
+	}
+	return disk.Replace(l.disk(), l.Path, b.Bytes(), 0o600)
+}
+
+// group is what old slots are counted by.
+type group struct {
+	entry, day string
+	status     Status
+	reason     string
+	exit       int
+}
+
+// final leaves the last line of each slot, and of what waited only what no later
+// line is about.
+func final(lines []Record) (kept []Record) {
+	type key struct {
+		entry string
+		slot  int64
+	}
+	newest := map[key]int{}
+	for i, r := range lines {
+		newest[key{r.Entry, r.Slot.Unix()}] = i
+	}
+	for i, r := range lines {
+		last := newest[key{r.Entry, r.Slot.Unix()}] == i
+		if last || r.Count > 1 && r.Status != Waiting {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// compact leaves the newest lines as final does, and counts older ones together.
+func compact(lines []Record, keep int) (kept []Record) {
+	lines = final(lines)
+	at := map[group]int{}
+	for i, r := range lines {
+		switch old := len(lines)-i > keep; {
+		case old && r.Status == Waiting: // what still waits is in the state
+			continue
+		case !old || r.Status == Running:
+			kept = append(kept, r)
+			continue
+		}
+		g := group{r.Entry, r.Slot.UTC().Format(time.DateOnly), r.Status, r.Reason, 0}
+		if r.Exit != nil {
+			g.exit = *r.Exit
+		}
+		if j, ok := at[g]; ok {
+			kept[j].Last, kept[j].Count = later(kept[j].end(), r.end()), kept[j].N()+r.N()
+			continue
+		}
+		at[g] = len(kept)
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// Slots gives the last line of each slot, the oldest slot first. Slots of long ago
+// are counted together.
+func (l *Ledger) Slots() iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		var lines []Record
+		for r, err := range l.Records() {
+			if err != nil {
+				yield(r, err)
+				return
+			}
+			lines = append(lines, r)
+		}
+		lines = final(lines)
+		slices.SortStableFunc(lines, func(a, b Record) int { return a.Slot.Compare(b.Slot) })
+		for _, r := range lines {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}

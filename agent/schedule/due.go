@@ -1,0 +1,263 @@
+package schedule
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"rouse/internal/proc"
+)
+
+// Slot is a slot that is about to be taken.
+type Slot struct {
+	Entry    string // key of its entry, or the name under which a wake was asked for
+	Cron     string
+	Time     time.Time
+	As       Status
+	Task     string
+	IdleSkip bool
+}
+
+// Gate says why a slot is not to be taken, such as paused, budget or idle; ""
+// lets it through. It is asked while the ledger is locked, so it must be quick.
+type Gate func(Slot) (reason string)
+
+// Attempt is a slot that was taken. It is running until it is settled.
+type Attempt struct {
+	Slot
+	ledger *Ledger
+	entry  Entry
+}
+
+// Due accounts for every slot of the home up to now, and takes at most one that is
+// to be run now: nil means that there is none. What it did is durable when it
+// returns. Where nothing is due it only reads the end of the ledger.
+func (l *Ledger) Due(entries List, gate Gate) (*Attempt, error) {
+	idle, err := l.idle(entries)
+	if idle || err != nil {
+		return nil, wrap(err)
+	}
+	attempt, replace, err := l.take(entries, gate)
+	if replace == nil || err != nil {
+		return attempt, wrap(err)
+	}
+	l.end(*replace)
+	attempt, _, err = l.take(entries, gate)
+	return attempt, wrap(err)
+}
+
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("slots: %w", err)
+}
+
+// idle says whether there is nothing to be done, without a lock.
+func (l *Ledger) idle(entries List) (bool, error) {
+	a, _, err := l.account(entries)
+	return err == nil && len(a.lines) == 0 && len(a.ready) == 0, err
+}
+
+// account looks at all that is due. It writes nothing.
+func (l *Ledger) account(entries List) (*accounting, loaded, error) {
+	have, err := l.load()
+	if err != nil {
+		return nil, have, err
+	}
+	a := &accounting{
+		state: have.state, now: l.now(), since: l.Since, salt: l.salt(), entries: entries, began: l.lookUp(), lives: l.lives,
+	}
+	a.run()
+	return a, have, nil
+}
+
+func (l *Ledger) salt() string {
+	dir, err := filepath.Abs(filepath.Dir(l.Path))
+	if err != nil {
+		return l.Path
+	}
+	return dir
+}
+
+// take accounts and takes under the lock. The second result is a cycle that has to
+// end first.
+func (l *Ledger) take(entries List, gate Gate) (*Attempt, *Record, error) {
+	unlock, err := l.lock()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unlock()
+	a, have, err := l.account(entries)
+	if err != nil {
+		return nil, nil, err
+	}
+	taken := a.choose(gate, l.owner())
+	if err := l.write(have, a.lines); err != nil {
+		return nil, nil, err
+	}
+	if taken == nil {
+		return nil, a.replace, nil
+	}
+	s := Slot{taken.entry.key, taken.entry.Cron, taken.slot, taken.as, taken.entry.Task, taken.entry.IdleSkip}
+	return &Attempt{s, l, taken.entry}, nil, nil
+}
+
+// choose takes the oldest slot that nothing speaks against; the others wait.
+func (a *accounting) choose(gate Gate, owner proc.Identity) (taken *candidate) {
+	for _, c := range a.ready {
+		switch {
+		case len(a.Open) > 0:
+			if !c.waits {
+				a.wait(c.entry, c.as, c.slot)
+			}
+		case !c.entry.open(a.now):
+			a.putSlots(c.entry, Skipped, ReasonWindow, c.slot)
+		default:
+			s := Slot{c.entry.key, c.entry.Cron, c.slot, c.as, c.entry.Task, c.entry.IdleSkip}
+			if reason := asked(gate, s); reason != "" {
+				a.putSlots(c.entry, Skipped, reason, c.slot)
+				continue
+			}
+			a.put(Record{Event: eventSlot, Entry: s.Entry, Cron: s.Cron, Slot: s.Time, Status: Running, As: s.As, Owner: &owner})
+			taken = &c
+		}
+	}
+	return taken
+}
+
+func asked(gate Gate, s Slot) string {
+	if gate == nil {
+		return ""
+	}
+	return gate(s)
+}
+
+// Result is how an attempt went.
+type Result struct {
+	Cycle string // "" if none woke
+	Exit  int
+	Error string
+	// Awake says that another cycle was awake, so that none could wake.
+	Awake bool
+}
+
+// Settle writes down what became of the slot. One whose cycle did not wake has
+// not run: it is skipped, or waits again.
+func (t *Attempt) Settle(res Result) error {
+	r := Record{
+		V: 1, Time: t.ledger.now().Round(0), Event: eventSlot, Entry: t.Entry, Cron: t.Cron, Slot: t.Time,
+		Status: t.As, Cycle: res.Cycle, Exit: &res.Exit, Error: res.Error,
+	}
+	switch {
+	case res.Awake && t.entry.Overlap == OverlapQueue:
+		r.Status, r.As, r.Exit = Waiting, Late, nil
+	case res.Awake:
+		r.Status, r.Reason, r.Exit = Skipped, ReasonOverlap, nil
+	case res.Cycle == "":
+		r.Status, r.Reason = Skipped, ReasonError
+	}
+	return wrap(t.ledger.add(r))
+}
+
+// add writes one line.
+func (l *Ledger) add(r Record) error {
+	unlock, err := l.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	have, err := l.load()
+	if err != nil {
+		return err
+	}
+	have.apply(r)
+	return l.write(have, []Record{r})
+}
+
+// Names under which a home is woken beside its schedule.
+const (
+	NextWake = "next_wake" // the cycle asked for it
+	Watch    = "watch"     // a file has changed
+)
+
+// Ask has the home woken at a time, once, beside its schedule. A later call with
+// the same name replaces an earlier one; the zero time takes it back. Such a wake is
+// accounted for like a slot.
+func (l *Ledger) Ask(name string, when time.Time) error {
+	return wrap(l.add(Record{V: 1, Time: l.now().Round(0), Event: eventAsk, Entry: name, Slot: when.Round(0)}))
+}
+
+// Begin lets the slots of entries that the ledger does not know count from now on.
+func (l *Ledger) Begin(entries List) error {
+	unlock, err := l.lock()
+	if err != nil {
+		return wrap(err)
+	}
+	defer unlock()
+	have, err := l.load()
+	if err != nil {
+		return wrap(err)
+	}
+	var lines []Record
+	for _, e := range entries {
+		if _, known := have.Marks[e.key]; known {
+			continue
+		}
+		r := Record{V: 1, Time: l.now().Round(0), Event: eventEntry, Entry: e.key, Cron: e.Cron, Slot: l.now().Round(0)}
+		have.apply(r)
+		lines = append(lines, r)
+	}
+	return wrap(l.write(have, lines))
+}
+
+// lookUp tells whether a slot was begun. The whole ledger is read, at the first question.
+func (l *Ledger) lookUp() func(string, time.Time) bool {
+	var single map[string]map[int64]bool
+	var counted []Record
+	return func(key string, slot time.Time) bool {
+		if single == nil {
+			single, counted = l.begun()
+		}
+		return single[key][slot.Unix()] || slices.ContainsFunc(counted, func(r Record) bool {
+			return r.Entry == key && !slot.Before(r.Slot) && !slot.After(r.end())
+		})
+	}
+}
+
+// begun gives the slots that were begun: those of which a line tells, and the
+// lines that count several. A slot between such counts as begun.
+func (l *Ledger) begun() (single map[string]map[int64]bool, counted []Record) {
+	single = map[string]map[int64]bool{}
+	for r, err := range l.Records() {
+		switch {
+		case err != nil || !r.Status.Began():
+		case r.Count > 1:
+			counted = append(counted, r)
+		default:
+			if single[r.Entry] == nil {
+				single[r.Entry] = map[int64]bool{}
+			}
+			single[r.Entry][r.Slot.Unix()] = true
+		}
+	}
+	return single, counted
+}
+
+// endWait is how long a cycle that is replaced may take to save its memory.
+const endWait = 30 * time.Second
+
+// end tells the process of an attempt to end, and waits until it has.
+func (l *Ledger) end(r Record) {
+	if !l.lives(r) {
+		return
+	}
+	_ = syscall.Kill(r.Owner.PID, syscall.SIGTERM)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(endWait); l.lives(r) && time.Now().Before(deadline); {
+		<-tick.C
+	}
+}

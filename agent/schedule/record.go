@@ -1,0 +1,215 @@
+package schedule
+
+import (
+	"time"
+
+	"rouse/internal/proc"
+)
+
+// Status is what became of a slot.
+type Status string
+
+// The ways in which a slot ends, and the two in which it has not ended yet.
+const (
+	Ran      Status = "ran"       // in time
+	Late     Status = "late"      // not in time: something was in the way
+	CaughtUp Status = "caught_up" // nobody had been there at its time
+	Skipped  Status = "skipped"   // on purpose; the reason says why
+	Missed   Status = "missed"    // nobody was there, and it is not made up for
+	Unknown  Status = "unknown"   // it was begun by a process that died; it is never run again
+
+	Running Status = "running"
+	Waiting Status = "waiting"
+)
+
+// Reasons why a slot was skipped. Others come from a [Gate].
+const (
+	ReasonOverlap = "overlap" // a cycle was awake
+	ReasonWindow  = "window"  // outside not_before and not_after
+	ReasonError   = "error"   // its cycle could not wake
+	ReasonClock   = "clock"   // the clock was set back to before it
+)
+
+// Began says whether a cycle was begun for the slot, so that it must not be begun again.
+func (s Status) Began() bool {
+	return s == Ran || s == Late || s == CaughtUp || s == Unknown || s == Running
+}
+
+// Events of a ledger.
+const (
+	eventSlot  = "slot"  // what became of a slot, or of several in a row
+	eventEntry = "entry" // from when on the slots of an entry count
+	eventAsk   = "ask"   // a home asks for a wake, beside its schedule
+	eventState = "state" // what all lines before it come to
+)
+
+// Record is one line of a ledger.
+type Record struct {
+	V     int       `json:"v"`
+	Time  time.Time `json:"time"`
+	Event string    `json:"event"`
+	// Entry is the key of an entry, or the name under which a wake was asked for.
+	Entry string `json:"entry,omitempty"`
+	Cron  string `json:"cron,omitempty"`
+	// Slot is the slot, or the first of Count slots, of which Last is the last.
+	Slot   time.Time `json:"slot,omitzero"`
+	Last   time.Time `json:"last,omitzero"`
+	Count  int       `json:"count,omitempty"`
+	Status Status    `json:"status,omitempty"`
+	// As is what Running and Waiting are to become.
+	As     Status         `json:"as,omitempty"`
+	Reason string         `json:"reason,omitempty"`
+	Owner  *proc.Identity `json:"owner,omitempty"`
+	// Cycle, Exit and Error are how the cycle ended.
+	Cycle string `json:"cycle,omitempty"`
+	Exit  *int   `json:"exit,omitempty"`
+	Error string `json:"error,omitempty"`
+	// Follows says of what waits that no slot lies between it and what waits already.
+	Follows bool `json:"follows,omitempty"`
+	// Until: slots up to here may have been taken before the clock was set back.
+	Until time.Time `json:"until,omitzero"`
+	State *state    `json:"state,omitempty"`
+}
+
+// N is the number of slots that the record is about. Of very many it is a lower bound.
+func (r Record) N() int { return max(r.Count, 1) }
+
+// end is the last slot of the record.
+func (r Record) end() time.Time {
+	if r.Last.IsZero() {
+		return r.Slot
+	}
+	return r.Last
+}
+
+// stretch is what waits: the slots of an entry after one moment, up to and with another.
+type stretch struct {
+	After time.Time `json:"after"`
+	Last  time.Time `json:"last"`
+	As    Status    `json:"as"`
+}
+
+// state is what the lines of a ledger come to. Keys are those of entries.
+type state struct {
+	// Marks are the slots up to which all is accounted for.
+	Marks map[string]time.Time `json:"marks,omitempty"`
+	// Until are the newest slots that were accounted for before the clock was set back.
+	Until map[string]time.Time `json:"until,omitempty"`
+	Waits map[string][]stretch `json:"waits,omitempty"`
+	Asks  map[string]time.Time `json:"asks,omitempty"`
+	// Open are the attempts that are not settled.
+	Open []Record `json:"open,omitempty"`
+	// Newest is the newest settled slot for which a cycle was begun.
+	Newest *Record `json:"newest,omitempty"`
+	// Base is the size of the ledger after its last compaction.
+	Base int64 `json:"base,omitempty"`
+}
+
+func newState() *state {
+	s := &state{}
+	s.complete()
+	return s
+}
+
+func (s *state) complete() {
+	if s.Marks == nil {
+		s.Marks = map[string]time.Time{}
+	}
+	if s.Until == nil {
+		s.Until = map[string]time.Time{}
+	}
+	if s.Waits == nil {
+		s.Waits = map[string][]stretch{}
+	}
+	if s.Asks == nil {
+		s.Asks = map[string]time.Time{}
+	}
+}
+
+// apply adds one line.
+func (s *state) apply(r Record) {
+	switch r.Event {
+	case eventState:
+		if r.State != nil {
+			*s = *r.State
+			s.complete()
+		}
+	case eventEntry:
+		s.setEntry(r)
+	case eventAsk:
+		if s.Asks[r.Entry] = r.Slot; r.Slot.IsZero() {
+			delete(s.Asks, r.Entry)
+		}
+	case eventSlot:
+		s.setSlot(r)
+	}
+}
+
+// setEntry begins an entry, or ends it where no slot is given.
+func (s *state) setEntry(r Record) {
+	if r.Slot.IsZero() {
+		delete(s.Marks, r.Entry)
+		delete(s.Until, r.Entry)
+		delete(s.Waits, r.Entry)
+		return
+	}
+	s.Marks[r.Entry] = r.Slot
+	if !r.Until.IsZero() {
+		s.Until[r.Entry] = r.Until
+	}
+}
+
+func (s *state) setSlot(r Record) {
+	if mark, ok := s.Marks[r.Entry]; ok && r.end().After(mark) {
+		s.Marks[r.Entry] = r.end()
+	}
+	if ask, ok := s.Asks[r.Entry]; ok && !ask.After(r.end()) && r.Status != Waiting {
+		delete(s.Asks, r.Entry)
+	}
+	if r.Status == Waiting {
+		s.wait(r)
+		return
+	}
+	s.unwait(r)
+	s.close(r)
+	if r.Status == Running {
+		s.Open = append(s.Open, r)
+	} else if r.Status.Began() {
+		s.Newest = &r
+	}
+}
+
+func (s *state) wait(r Record) {
+	s.close(r)
+	list := s.Waits[r.Entry]
+	if n := len(list); n > 0 && r.Follows && list[n-1].As == r.As {
+		list[n-1].Last = r.end()
+		return
+	}
+	s.Waits[r.Entry] = append(list, stretch{After: r.Slot.Add(-1), Last: r.end(), As: r.As})
+}
+
+// unwait takes slots from the front of what waits.
+func (s *state) unwait(r Record) {
+	list := s.Waits[r.Entry]
+	for len(list) > 0 && !list[0].After.After(r.end()) {
+		if list[0].Last.After(r.end()) {
+			list[0].After = r.end()
+			break
+		}
+		list = list[1:]
+	}
+	if s.Waits[r.Entry] = list; len(list) == 0 {
+		delete(s.Waits, r.Entry)
+	}
+}
+
+// close ends the attempt at a slot.
+func (s *state) close(r Record) {
+	for i, o := range s.Open {
+		if o.Entry == r.Entry && o.Slot.Equal(r.Slot) {
+			s.Open = append(s.Open[:i:i], s.Open[i+1:]...)
+			return
+		}
+	}
+}
