@@ -39,7 +39,7 @@ type Content struct {
 // like, it takes the same one look.
 func (s *Store) get(id string, see scope) (*Content, error) {
 	c := &Content{s: s, held: -1}
-	row := s.db.QueryRow(`SELECT `+columns+`, content FROM entries WHERE id = ? AND `+see.where, append([]any{id}, see.args...)...)
+	row := s.row(`SELECT `+columns+`, content FROM entries WHERE id = ? AND `+see.where, append([]any{id}, see.args...)...)
 	err := c.Entry.scan(row, &c.small)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrNotFound
@@ -89,7 +89,7 @@ func (c *Content) readPage(column string, x int64) error {
 		return nil
 	}
 	var p page
-	err := c.s.db.QueryRow(`SELECT k, byte, rune, line, offset, sizes FROM chunks WHERE entry = ? AND `+column+
+	err := c.s.row(`SELECT k, byte, rune, line, offset, sizes FROM chunks WHERE entry = ? AND `+column+
 		` <= ? ORDER BY k DESC LIMIT 1`, c.n, x).Scan(&p.k, &p.byte, &p.rune, &p.line, &p.offset, &p.sizes)
 	if errors.Is(err, sql.ErrNoRows) { // removed while it was read
 		return ErrNotFound

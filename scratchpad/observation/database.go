@@ -175,6 +175,28 @@ func (s *Store) probe() error {
 	return nil
 }
 
+// row asks for one row by a statement that is kept, since to read one again costs
+// as much as to carry it out.
+func (s *Store) row(query string, args ...any) interface{ Scan(...any) error } {
+	st, ok := s.statements.Load(query)
+	if !ok {
+		made, err := s.db.Prepare(query)
+		if err != nil {
+			return failedRow{err}
+		}
+		if st, ok = s.statements.LoadOrStore(query, made); ok {
+			made.Close()
+		}
+	}
+	return st.(*sql.Stmt).QueryRow(args...)
+}
+
+// failedRow is a row that could not be asked for.
+type failedRow struct{ err error }
+
+// Scan gives the error.
+func (r failedRow) Scan(...any) error { return r.err }
+
 // change runs do in a transaction that nobody else writes in.
 func (s *Store) change(do func(tx *sql.Tx) error) error {
 	tx, err := s.db.Begin()

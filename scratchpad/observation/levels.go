@@ -9,31 +9,27 @@ import (
 // levels counts the lines of a log by their level.
 type levels struct {
 	counts      [len(levelNames)]int64
-	line        int64 // number of lines that began
-	mid         bool  // the block ended within a line
-	first, last mark  // lines that tell an error
-	bytes       [256]byte
+	line        int64         // number of lines that began
+	mid         bool          // the block ended within a line
+	first, last mark          // lines that tell an error
+	word        [256]bool     // bytes that are part of words
+	begin       [1 << 10]bool // pairs of bytes, by pair, that a level begins with
 }
-
-// What a byte can be in a line: part of a word, and of such the first letter of
-// one that names a level.
-const (
-	wordByte = 1 << iota
-	firstByte
-)
 
 func newLevels() *levels {
 	var l levels
-	for c := range len(l.bytes) {
-		if isWord(byte(c)) {
-			l.bytes[c] = wordByte
-		}
+	for c := range len(l.word) {
+		l.word[c] = isWord(byte(c))
 	}
-	for _, c := range "acdefinpstwACDEFINPSTW" {
-		l.bytes[c] |= firstByte
+	for _, s := range []string{"fa", "pa", "cr", "em", "er", "se", "al", "wa", "in", "no", "de", "tr"} {
+		l.begin[pair(s[0], s[1])] = true
 	}
 	return &l
 }
+
+// pair is a number for two bytes, the same for small and capital letters; other
+// bytes share it with letters.
+func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
 
 // mark is a line.
 type mark struct {
@@ -137,22 +133,20 @@ func (l *levels) levelOf(line []byte) level {
 	if v := klog(line); v != 0 {
 		return v
 	}
-	for i := 0; i < len(line); {
-		kind := l.bytes[line[i]]
-		if kind == 0 {
-			i++
+	for i := 1; i < len(line); i++ {
+		if !l.begin[pair(line[i-1], line[i])] || i > 1 && l.word[line[i-2]] {
 			continue
 		}
-		j := i + 1
-		for j < len(line) && l.bytes[line[j]] != 0 {
-			j++
+		start, end := i-1, i
+		for end < len(line) && l.word[line[end]] {
+			end++
 		}
-		if kind&firstByte != 0 && j-i >= 3 && j-i <= 8 && (isUpper(line[i:j]) || isLevelPlace(line, i, j)) {
-			if v := named(line[i:j]); v != 0 {
+		word := line[start:end]
+		if len(word) >= 3 && len(word) <= 8 && (isUpper(word) || isLevelPlace(line, start, end)) {
+			if v := named(word); v != 0 {
 				return v
 			}
 		}
-		i = j + 1
 	}
 	return 0
 }

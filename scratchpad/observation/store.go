@@ -93,6 +93,8 @@ type Store struct {
 	db      *sql.DB
 	file    os.FileInfo // the database that was opened
 	decoder func() (*zstd.Decoder, error)
+
+	statements sync.Map // of *sql.Stmt, by their text
 }
 
 // Open opens the store in dir, and makes one where there is none. A damaged

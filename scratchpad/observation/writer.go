@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -40,8 +41,9 @@ type Writer struct {
 	file    disk.File // nil before the first block
 	name    string
 	encoder *zstd.Encoder
-	out     [2][]byte // compressed
-	err     error     // of the file: nothing more is written
+	out     [][]byte // the chunks of a block, compressed
+	joined  []byte   // the same in one
+	err     error    // of the file: nothing more is written
 }
 
 // Create begins an observation. Nothing is written before it is large.
@@ -99,47 +101,53 @@ func (w *Writer) process(block []byte, ends []int) {
 		w.err = w.openFile()
 		write = w.err == nil
 	}
+	w.out = append(w.out, make([][]byte, max(0, len(ends)-len(w.out)))...)
+	var next atomic.Int64
+	encode := func() {
+		for i := int(next.Add(1)) - 1; i < len(ends); i = int(next.Add(1)) - 1 {
+			sizes[i] = w.encode(block[starts(ends, i):ends[i]], i, write)
+		}
+	}
 	var jobs sync.WaitGroup
 	jobs.Go(func() { w.digest.hash(block) })
 	jobs.Go(func() { w.digest.add(block) })
-	half := len(ends) / 2
-	jobs.Go(func() { w.out[0] = w.encode(block, ends[:half], sizes[:half], w.out[0][:0], 0, write) })
+	jobs.Go(encode)
 	if write && w.encoder == nil {
 		w.err = w.append(block)
 	}
-	start := 0
-	if half > 0 {
-		start = ends[half-1]
-	}
-	w.out[1] = w.encode(block, ends[half:], sizes[half:], w.out[1][:0], start, write)
+	encode()
 	jobs.Wait()
-	for _, s := range sizes {
+	w.joined = w.joined[:0]
+	for i, s := range sizes {
 		w.index.add(s)
 		w.digest.count(s)
+		w.joined = append(w.joined, w.out[i]...)
 	}
 	if write && w.encoder != nil {
-		w.err = errors.Join(w.append(w.out[0]), w.append(w.out[1]))
+		w.err = w.append(w.joined)
 	}
 	if w.err == nil && w.index.end.offset > w.s.opt.MaxBytes {
 		w.err = w.s.errFull()
 	}
 }
 
-// encode measures some chunks of a block, from start on, and appends their
-// frames to out.
-func (w *Writer) encode(block []byte, ends []int, sizes []size, out []byte, start int, write bool) []byte {
-	for i, end := range ends {
-		p := block[start:end]
-		start = end
-		sizes[i] = measure(p)
-		sizes[i].stored = len(p)
-		if write && w.encoder != nil {
-			before := len(out)
-			out = w.encoder.EncodeAll(p, out)
-			sizes[i].stored = len(out) - before
-		}
+// starts is where chunk i begins, by where chunks end.
+func starts(ends []int, i int) int {
+	if i == 0 {
+		return 0
 	}
-	return out
+	return ends[i-1]
+}
+
+// encode measures chunk i of a block, and compresses it if it is to be written.
+func (w *Writer) encode(p []byte, i int, write bool) size {
+	s := measure(p)
+	s.stored = len(p)
+	if write && w.encoder != nil {
+		w.out[i] = w.encoder.EncodeAll(p, w.out[i][:0])
+		s.stored = len(w.out[i])
+	}
+	return s
 }
 
 func (w *Writer) openFile() error {
