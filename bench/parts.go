@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -82,8 +83,8 @@ func replies(cycles int) []modeltest.Reply {
 	var list []modeltest.Reply
 	for range cycles {
 		list = append(list,
-			modeltest.Reply{Text: `{"tool": "shell", "args": {"command": "date -u"}}`},
-			modeltest.Reply{Text: `{"tool": "done", "args": {"summary": "told the time"}}`})
+			modeltest.Reply{Action: json.RawMessage(`{"tool": "shell", "args": {"command": "date -u"}}`)},
+			modeltest.Reply{Action: json.RawMessage(`{"tool": "done", "args": {"summary": "told the time"}}`)})
 	}
 	return list
 }

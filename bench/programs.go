@@ -16,6 +16,7 @@ func build(dir string) (programs, error) {
 	p := programs{dir}
 	for name, pkg := range map[string]string{
 		"rouse": "rouse/cmd/rouse", "bare": "rouse/bench/bare", "hello": "rouse/bench/hello", "measure": "rouse/bench/measure",
+		"observe": "rouse/bench/observe",
 	} {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", p.path(name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
