@@ -17,7 +17,8 @@ import (
 	"rouse/tools"
 )
 
-// needle is what the explorers look for, in the middle of a log.
+// needle is what the explorers look for, in the middle of a log: at three sevenths,
+// which halving does not meet by chance.
 const needle = "ERROR payment 48213 refused: card expired"
 
 // stamp is the form of the time with which each line of the log begins, and
@@ -107,7 +108,7 @@ func printLog(w io.Writer, size int64) {
 	found := false
 	for n, i := int64(0), 0; n < size; i++ {
 		text := fmt.Sprintf("INFO request %d served in %d ms by worker-%d", i*7919%1e9, i*31%997, i%16)
-		if !found && n >= size/2 {
+		if !found && n >= size/7*3 {
 			text, found = needle, true
 		}
 		k, _ := fmt.Fprintf(w, "%s %s\n", origin.Add(time.Duration(i)*time.Millisecond).Format(stamp), text)
@@ -195,7 +196,7 @@ func (e *explorer) byTime() error {
 // when is the time of the needle: that of its line.
 func (e *explorer) when() time.Time {
 	n, i := int64(0), 0
-	for ; n < e.size/2; i++ {
+	for ; n < e.size/7*3; i++ {
 		n += int64(len(fmt.Sprintf("%s INFO request %d served in %d ms by worker-%d\n", stamp, i*7919%1e9, i*31%997, i%16)))
 	}
 	return origin.Add(time.Duration(i) * time.Millisecond)

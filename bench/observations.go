@@ -176,7 +176,7 @@ func (s shelf) verbs(home string, e observation.Entry) error {
 	}
 	times := figures(costs[0], wall)
 	fmt.Printf("  %-34s %-52s goal %g  %s\n", "rouse observation read, ms", spread(times), maxVerb, verdict(median(times) <= maxVerb))
-	for _, args := range [][]string{{"--mode", "full"}, {"--mode", "grep", "--pattern", "deadline closed id=77"}, {"--mode", "grep", "--pattern", "(?i)deadline closed id=777"}} {
+	for _, args := range [][]string{{"--mode", "full"}, {"--mode", "grep", "--pattern", "deadline closed id=77"}, {"--mode", "grep", "--pattern", "(?i)deadline closed id=77"}} {
 		k, err := s.p.run(command{argv: append(read, args...), dir: home})
 		if err != nil {
 			return err
