@@ -1,0 +1,163 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse/internal/proc"
+)
+
+const (
+	commandTime = 30 * time.Second // of one command
+	deliverTime = time.Minute      // of all that is delivered at once
+	firstWait   = time.Minute      // before the second attempt; then twice as long
+	longestWait = 6 * time.Hour
+	maxAttempts = 12 // which take about a day
+	maxOutput   = 64 << 10
+	maxError    = 300 // of what a command says when it fails, in characters
+)
+
+// Deliver hands to the sinks what is due, in a bounded time. What it could not
+// deliver has a status that says so; the error is for a state that cannot be
+// kept. Nothing is delivered before it is durably marked as being sent.
+func (n *Notifier) Deliver(ctx context.Context) error {
+	if len(n.Sinks) == 0 {
+		return nil
+	}
+	if _, err := os.Stat(n.path()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, deliverTime)
+	defer cancel()
+	for ctx.Err() == nil {
+		e, sink, ok, err := n.take(ctx)
+		if err != nil || !ok {
+			return err
+		}
+		if err := n.settle(e.ID, sink, n.send(ctx, e, sink)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take marks the first delivery that is due as being sent by this process.
+func (n *Notifier) take(ctx context.Context) (e Event, sink Sink, ok bool, err error) {
+	self := proc.Self()
+	err = n.update(ctx, func(s *state) (changed bool) {
+		for i := range s.Messages {
+			for j := range s.Messages[i].Deliveries {
+				d := &s.Messages[i].Deliveries[j]
+				if d.Status == Sending && !d.Owner.Alive() {
+					d.Status, changed = Unknown, true
+				}
+				if d.Status != ToSend || n.now().Before(d.Next) {
+					continue
+				}
+				at := slices.IndexFunc(n.Sinks, func(s Sink) bool { return n.name(s) == d.Sink })
+				if at < 0 {
+					d.Status, d.Error, changed = GivenUp, "no longer in rouse.yaml", true
+					continue
+				}
+				d.Status, d.Attempts, d.Owner = Sending, d.Attempts+1, self
+				e, sink, ok = s.Messages[i].Event, n.Sinks[at], true
+				return true
+			}
+		}
+		return changed
+	})
+	return e, sink, ok && err == nil, err
+}
+
+// settle records how a delivery went. It waits for the lock although the cycle
+// may have been told to end.
+func (n *Notifier) settle(id string, sink Sink, failed error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return n.update(ctx, func(s *state) bool {
+		for i := range s.Messages {
+			for j := range s.Messages[i].Deliveries {
+				d := &s.Messages[i].Deliveries[j]
+				if s.Messages[i].Event.ID == id && d.Sink == n.name(sink) && d.Status == Sending {
+					n.conclude(d, failed)
+				}
+			}
+		}
+		return true
+	})
+}
+
+func (n *Notifier) conclude(d *Delivery, failed error) {
+	d.Owner, d.Error, d.Next = proc.Identity{}, "", time.Time{}
+	switch {
+	case failed == nil:
+		d.Status = Sent
+		return
+	case d.Attempts >= maxAttempts:
+		d.Status = GivenUp
+	default:
+		d.Status = ToSend
+		d.Next = n.now().Add(min(firstWait<<(d.Attempts-1), longestWait))
+	}
+	d.Error = n.Redact.String(failed.Error())
+}
+
+func (n *Notifier) send(ctx context.Context, e Event, sink Sink) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if sink.File != "" {
+		return n.write(sink.File, text)
+	}
+	return n.run(ctx, sink.Command, text)
+}
+
+// run gives the event to a command, in the home.
+func (n *Notifier) run(ctx context.Context, argv []string, text []byte) error {
+	var said bytes.Buffer
+	exit, err := n.Runner.Run(ctx, proc.Command{
+		Argv: argv, Dir: n.Home, Stdin: bytes.NewReader(text),
+		Stdout: &said, Stderr: &said, Timeout: commandTime, MaxOutput: maxOutput,
+	})
+	switch {
+	case err != nil:
+		return err
+	case exit.OK():
+		return nil
+	}
+	words := []rune(strings.Join(strings.Fields(n.Redact.String(strings.ToValidUTF8(said.String(), "\uFFFD"))), " "))
+	return fmt.Errorf("%s: %s", exit, string(words[:min(len(words), maxError)]))
+}
+
+// write appends the event to a file, durably. It waits for no FIFO.
+func (n *Notifier) write(path string, text []byte) error {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(n.Home, path)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := n.disk().OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

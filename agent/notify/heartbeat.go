@@ -1,0 +1,122 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"rouse/internal/disk"
+)
+
+// pingTime bounds one ping.
+const pingTime = 5 * time.Second
+
+// Heartbeat is a sign of life for a watcher that raises the alarm where it stays
+// away. Target is a URL or a file. The URL is asked with GET: with /start added
+// when a cycle begins, with /fail when it ended badly, and as it is when it ended
+// well, which is what healthchecks.io and others understand. The file is written
+// when a cycle ended well, so that its age tells. An empty Target does nothing.
+type Heartbeat struct {
+	Target string
+	Home   string           // which a file is relative to
+	Disk   disk.FS          // nil is the machine's
+	Now    func() time.Time // nil is time.Now
+}
+
+// Begin tells that a cycle begins, without waiting. The result, called once,
+// tells how it ended and waits for both, at most ten seconds. Its error names no
+// more of the URL than the host, for the rest may be secret; no ping fails a cycle.
+func (h Heartbeat) Begin() (end func(ok bool) error) {
+	switch {
+	case h.Target == "":
+		return func(bool) error { return nil }
+	case !strings.Contains(h.Target, "://"):
+		return h.touch
+	}
+	begun := make(chan error, 1)
+	go func() { begun <- h.ping("start") }()
+	return func(ok bool) error {
+		first := <-begun
+		suffix := ""
+		if !ok {
+			suffix = "fail"
+		}
+		if err := h.ping(suffix); err != nil {
+			return err
+		}
+		return first
+	}
+}
+
+// touch writes the time into the file if all is well. It is not synced: only the
+// file's age matters.
+func (h Heartbeat) touch(ok bool) error {
+	if !ok {
+		return nil
+	}
+	path, now, f := h.Target, time.Now, disk.FS(disk.OS{})
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(h.Home, path)
+	}
+	if h.Now != nil {
+		now = h.Now
+	}
+	if h.Disk != nil {
+		f = h.Disk
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("heartbeat: %s is not a regular file", path)
+	}
+	file, err := f.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("heartbeat: %w", err)
+	}
+	_, err = fmt.Fprintln(file, now().Format(time.RFC3339))
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("heartbeat: %w", err)
+	}
+	return nil
+}
+
+// ping asks the URL. Redirects are not followed.
+func (h Heartbeat) ping(suffix string) error {
+	u, err := url.Parse(h.Target)
+	if err != nil {
+		return errors.New("heartbeat: not a URL")
+	}
+	host := u.Host
+	if suffix != "" {
+		u = u.JoinPath(suffix)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pingTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return fmt.Errorf("heartbeat: not a URL for %s", host)
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // the text around it repeats the URL
+	}
+	if err != nil {
+		return fmt.Errorf("heartbeat at %s: %v", host, err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // what it says does not matter
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("heartbeat at %s: %s", host, resp.Status)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+// Package notify tells people what they should know of a home that nobody looks
+// at, once: that it began to fail, that it now fails for another cause, that it
+// works again, that it stopped at a limit, is paused, missed a slot or waits for
+// somebody. [Heartbeat] is for what it can no longer tell.
+//
+// What is to be told is first put into a small file, logs/notify.json, and then
+// delivered to each sink; how that went is the message's own status, and no
+// concern of the cycle's. A delivery that failed is tried again at later wakes.
+// One whose process died on the way has an unknown outcome and is not repeated.
+// Without sinks no file is opened.
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse/agent/journal"
+	"rouse/agent/pause"
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+)
+
+// Kinds of events.
+const (
+	Failed    = "failed"    // a cycle failed, the first time
+	Changed   = "changed"   // cycles still fail, for another cause
+	Recovered = "recovered" // a cycle is done again
+	Limit     = "limit"     // a limit was reached
+	Paused    = "paused"    // no cycles start until a person or a time ends it
+	Missed    = "missed"    // slots passed without a cycle
+	Waiting   = "waiting"   // something waits for a person
+)
+
+// Event is what a sink is given, as JSON.
+type Event struct {
+	ID    string    `json:"id"` // of this event, for sinks that sort out repetitions
+	Kind  string    `json:"kind"`
+	Home  string    `json:"home"`
+	Cycle string    `json:"cycle,omitempty"`
+	Time  time.Time `json:"time"`
+	Text  string    `json:"text"` // one line
+	// Since and Count tell of the failures before a change or a recovery.
+	Since *time.Time `json:"since,omitempty"`
+	Count int        `json:"count,omitempty"`
+}
+
+// Sink takes events: one of its fields is set.
+type Sink struct {
+	Command []string // gets the event on its standard input
+	File    string   // gets a line for each event
+}
+
+// name is what a sink is called in the state.
+func (n *Notifier) name(s Sink) string {
+	if s.File != "" {
+		return n.Redact.String("file " + s.File)
+	}
+	return n.Redact.String("command " + strings.Join(s.Command, " "))
+}
+
+// Notifier tells of one home. Its fields are set once.
+type Notifier struct {
+	Logs   string // the home's folder of logs
+	Home   string
+	Sinks  []Sink
+	Runner *proc.Runner     // starts the commands
+	Redact *redact.Redactor // nil hides nothing
+	Disk   disk.FS          // nil is the machine's
+	Now    func() time.Time // nil is time.Now
+}
+
+// Outcome is how a cycle ended.
+type Outcome struct {
+	Cycle   string
+	Outcome string // one of the outcomes of package journal
+	Error   string
+}
+
+// Cycle puts down what is to be told of a cycle that ended: a failure or a limit
+// that is new, or that all is well again. A cycle that a signal ended, or that
+// had nothing to do, proves neither.
+func (n *Notifier) Cycle(ctx context.Context, o Outcome) error {
+	switch o.Outcome {
+	case journal.Failed, journal.Limited:
+		return n.update(ctx, func(s *state) bool { return n.failed(s, o) })
+	case journal.Done:
+		return n.update(ctx, func(s *state) bool { return n.recovered(s, o) })
+	}
+	return nil
+}
+
+// Tell puts down an event of another kind, unless one with this key was put down
+// before: the key names what happened, such as a slot that was missed.
+func (n *Notifier) Tell(ctx context.Context, kind, key, text string) error {
+	return n.update(ctx, func(s *state) bool {
+		if slices.Contains(s.Told, key) {
+			return false
+		}
+		s.Told = append(s.Told, key)
+		s.Told = s.Told[max(0, len(s.Told)-maxTold):]
+		n.queue(s, Event{Kind: kind, Text: text})
+		return true
+	})
+}
+
+// failed opens an incident, or changes it.
+func (n *Notifier) failed(s *state, o Outcome) bool {
+	cause := o.Outcome + ": " + pause.Cause(n.Redact.String(o.Error))
+	e := Event{Kind: Failed, Cycle: o.Cycle, Text: fmt.Sprintf("cycle %s failed: %s", o.Cycle, o.Error)}
+	if o.Outcome == journal.Limited {
+		e.Kind, e.Text = Limit, fmt.Sprintf("cycle %s stopped at a limit: %s", o.Cycle, o.Error)
+	}
+	if i := s.Incident; i != nil && i.Cause == cause {
+		i.Count++
+		return true
+	} else if i != nil {
+		if e.Kind == Failed {
+			e.Kind = Changed
+		}
+		e.Since, e.Count = &i.Since, i.Count
+		i.Cause, i.Count = cause, i.Count+1
+	} else {
+		s.Incident = &incident{Cause: cause, Since: n.now(), Count: 1}
+	}
+	n.queue(s, e)
+	return true
+}
+
+// recovered closes an incident.
+func (n *Notifier) recovered(s *state, o Outcome) bool {
+	i := s.Incident
+	if i == nil {
+		return false
+	}
+	s.Incident = nil
+	n.queue(s, Event{
+		Kind: Recovered, Cycle: o.Cycle, Since: &i.Since, Count: i.Count,
+		Text: fmt.Sprintf("cycle %s is done; %d before it were not, since %s", o.Cycle, i.Count, i.Since.Format("2006-01-02 15:04")),
+	})
+	return true
+}
+
+// maxText bounds the text of an event, in characters.
+const maxText = 1000
+
+// queue puts an event down for each sink.
+func (n *Notifier) queue(s *state, e Event) {
+	e.ID, e.Home, e.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
+	text := []rune(strings.Join(strings.Fields(n.Redact.String(e.Text)), " "))
+	e.Text = string(text[:min(len(text), maxText)])
+	m := message{Event: e}
+	for _, sink := range n.Sinks {
+		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: e.Time})
+	}
+	s.Messages = append(s.Messages, m)
+	s.forget()
+}
+
+func (n *Notifier) now() time.Time {
+	if n.Now == nil {
+		return time.Now()
+	}
+	return n.Now()
+}
+
+func (n *Notifier) disk() disk.FS {
+	if n.Disk == nil {
+		return disk.OS{}
+	}
+	return n.Disk
+}
