@@ -102,8 +102,10 @@ func (f file) value(what string, v any) error {
 	if !errors.As(err, &wrong) {
 		return f.syntax(err)
 	}
-	name := strings.TrimPrefix(wrong.Field, "entry.")
-	return fmt.Errorf("line %d: %s: %s must be %s, not %s", f.line(start+wrong.Offset), what, name, plain(wrong), wrong.Value)
+	if name := strings.TrimPrefix(wrong.Field, "entry."); name != "" {
+		what += ": " + name
+	}
+	return fmt.Errorf("line %d: %s must be %s, not %s", f.line(start+wrong.Offset), what, plain(wrong), wrong.Value)
 }
 
 // plain names the type that was expected, as JSON does.

@@ -16,10 +16,14 @@ import (
 	"rouse/tools/mcp/mcptest"
 )
 
-// TestMain lets the test binary be a server.
+// TestMain lets the test binary be a server, or a client for a suite of others.
 func TestMain(m *testing.M) {
 	if mode, ok := os.LookupEnv(mcptest.Variable); ok {
 		mcptest.Main(mode)
+		return
+	}
+	if os.Getenv(driver) != "" {
+		drive(os.Args[len(os.Args)-1])
 		return
 	}
 	os.Exit(m.Run())

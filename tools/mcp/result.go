@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,8 +36,7 @@ func unwrap(out io.Writer, res *sdk.CallToolResult, raw json.RawMessage) tools.R
 
 type unwrapper struct {
 	out   io.Writer
-	texts []string // their beginnings, to know what was said
-	one   string   // the text, if there is one
+	texts []string
 	media []tools.Media
 	err   error
 }
@@ -52,7 +52,7 @@ func (u *unwrapper) text(s string) {
 	if u.err == nil {
 		_, u.err = io.WriteString(u.out, s)
 	}
-	u.texts, u.one = append(u.texts, s[:min(len(s), 400)]), s
+	u.texts = append(u.texts, s)
 }
 
 func (u *unwrapper) binary(kind string, data []byte) {
@@ -109,7 +109,7 @@ func (u *unwrapper) structured(raw json.RawMessage) {
 	if raw == nil || string(raw) == "null" {
 		return
 	}
-	if len(u.texts) == 1 && equal([]byte(u.one), raw) {
+	if u.repeats(raw) {
 		return
 	}
 	var b bytes.Buffer
@@ -123,7 +123,7 @@ func (u *unwrapper) first() string {
 	if len(u.texts) == 0 || strings.TrimSpace(u.texts[0]) == "" {
 		return ""
 	}
-	r := []rune(oneLine(u.texts[0]))
+	r := []rune(oneLine(u.texts[0][:min(len(u.texts[0]), 1000)]))
 	if len(r) > 200 {
 		r = append(r[:200], '…')
 	}
@@ -147,8 +147,32 @@ func structuredOf(res *sdk.CallToolResult, raw json.RawMessage) json.RawMessage 
 	return data
 }
 
-// equal says whether two texts are the same JSON.
-func equal(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+// repeats says whether structured content tells nothing but the texts: it is
+// the JSON that a text is, or texts are all that it holds, as in {"content": text}.
+func (u *unwrapper) repeats(raw json.RawMessage) bool {
+	var v, said any
+	if len(u.texts) == 0 || json.Unmarshal(raw, &v) != nil {
+		return false
+	}
+	if len(u.texts) == 1 && json.Unmarshal([]byte(u.texts[0]), &said) == nil && reflect.DeepEqual(v, said) {
+		return true
+	}
+	return u.within(v)
+}
+
+func (u *unwrapper) within(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return slices.Contains(u.texts, v)
+	case map[string]any:
+		for _, e := range v {
+			if !u.within(e) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !u.within(e) })
+	}
+	return false
 }

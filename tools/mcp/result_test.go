@@ -22,6 +22,7 @@ func TestContents(t *testing.T) {
 		{"failure", answer{out: "no such file\nsecond line", Result: tools.Result{Error: "the tool reports an error: no such file second line"}}},
 		{"structured", answer{out: "{\n  \"id\": 12345678901234567890,\n  \"b\": [\n    1\n  ]\n}", Result: tools.Result{OK: true}}},
 		{"twice", answer{out: `{"n":1,"a":[2]}`, Result: tools.Result{OK: true}}},
+		{"same", answer{out: "a\nb", Result: tools.Result{OK: true}}},
 		{"beside", answer{out: "it is warm\n{\n  \"celsius\": 21\n}", Result: tools.Result{OK: true}}},
 		{"image", answer{out: "a picture", Result: tools.Result{OK: true, Media: picture("image/gif")}}},
 		{"audio", answer{Result: tools.Result{OK: true, Media: picture("audio/wav")}}},

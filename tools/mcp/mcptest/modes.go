@@ -210,6 +210,10 @@ func contents(kind string) map[string]any {
 		r := text(`{"n":1,"a":[2]}`)
 		r["structuredContent"] = map[string]any{"a": []any{2}, "n": 1}
 		return r
+	case "same":
+		r := text("a\nb")
+		r["structuredContent"] = map[string]any{"content": "a\nb"}
+		return r
 	case "beside":
 		r := text("it is warm")
 		r["structuredContent"] = map[string]any{"celsius": 21}
