@@ -304,5 +304,5 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%v, met %q: %d lines, status %s", f.Fault, f.Fired(), whole, status)
 		}
 	})
-	t.Logf("%d faults: %d told, %d with an unknown outcome that is never repeated", points, told, not)
+	t.Logf("%d faults, %d runs: %d told, %d with an unknown outcome that is never repeated", points, told+not, told, not)
 }

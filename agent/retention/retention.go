@@ -1,0 +1,299 @@
+// Package retention removes what old cycles have left: their journals, logs and
+// snapshots, and nothing else.
+//
+// A cycle's files go together once the newest of them is older than the policy
+// says, the journal last, so that what is left by an interruption is removed the
+// next time. Never removed are the newest cycle, a cycle that is not settled, the
+// newest pair of snapshots that can be read, and the newest such pair of a cycle
+// that was done: from these a memory can be brought back.
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse/agent/journal"
+	"rouse/internal/disk"
+	"rouse/scratchpad"
+)
+
+// Policy says how long the files of a cycle are kept.
+type Policy struct {
+	Keep       time.Duration // those of a cycle that was done, or had nothing to do
+	KeepFailed time.Duration // those of any other
+}
+
+// Store is where the cycles of a home leave their files.
+type Store struct {
+	Logs   string // the folder of journals and logs
+	Memory string // the folder of snapshots
+	Policy Policy
+	Disk   disk.FS          // nil is the machine's
+	Now    func() time.Time // nil is time.Now
+}
+
+// Removed is what was removed.
+type Removed struct {
+	Cycles, Files int
+	Bytes         int64
+}
+
+// interval is the time from one application to the next.
+const interval = 24 * time.Hour
+
+// marker is the file whose age tells when the policy was applied last.
+func (s Store) marker() string { return filepath.Join(s.Logs, "retention") }
+
+// Due says whether the policy was not applied for a day, at the price of one stat.
+func (s Store) Due() bool {
+	info, err := os.Stat(s.marker())
+	if err != nil {
+		return true
+	}
+	age := s.now().Sub(info.ModTime())
+	return age >= interval || age < -interval // the clock went back
+}
+
+// Apply removes what the policy does not keep, the oldest first, until ctx ends;
+// what is left then is due at once. A file that cannot be removed is told, and
+// keeps no other one. No cycle may be awake but the caller's, the newest.
+func (s Store) Apply(ctx context.Context) (Removed, error) {
+	cycles, err := s.cycles()
+	if err != nil {
+		return Removed{}, fmt.Errorf("retention: %w", err)
+	}
+	var r Removed
+	var failed error
+	safe := s.safe(ctx, cycles)
+	for i, c := range cycles {
+		if ctx.Err() != nil {
+			return r, nil
+		}
+		if i == len(cycles)-1 || safe[c.id] || !s.old(c) {
+			continue
+		}
+		if err := s.remove(c, &r); err != nil && failed == nil {
+			failed = fmt.Errorf("retention: %w", err)
+		}
+	}
+	if err := s.mark(); err != nil && failed == nil {
+		failed = fmt.Errorf("retention: %w", err)
+	}
+	return r, failed
+}
+
+// cycle is what one cycle has left.
+type cycle struct {
+	id                          string
+	log, before, after, journal bool
+}
+
+// cycles lists what all cycles have left, the oldest first.
+func (s Store) cycles() ([]*cycle, error) {
+	byID := map[string]*cycle{}
+	for _, dir := range []string{s.Logs, s.Memory} {
+		names, err := namesIn(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			id, set := ofCycle(name, dir == s.Logs)
+			if set == nil {
+				continue
+			}
+			if byID[id] == nil {
+				byID[id] = &cycle{id: id}
+			}
+			set(byID[id])
+		}
+	}
+	list := make([]*cycle, 0, len(byID))
+	for _, c := range byID {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b *cycle) int { return strings.Compare(a.id, b.id) })
+	return list, nil
+}
+
+func namesIn(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+// ofCycle says which cycle left a file, and of what kind it is; nil is none.
+func ofCycle(name string, logs bool) (id string, set func(*cycle)) {
+	rest, isLog := strings.CutPrefix(name, "cycle_")
+	if isLog != logs || len(rest) < len("20060102_150405") {
+		return "", nil
+	}
+	id, suffix := rest[:len("20060102_150405")], rest[len("20060102_150405"):]
+	if !isID(id) {
+		return "", nil
+	}
+	switch {
+	case logs && suffix == ".jsonl":
+		return id, func(c *cycle) { c.journal = true }
+	case logs && suffix == ".log":
+		return id, func(c *cycle) { c.log = true }
+	case !logs && suffix == "_before.yaml":
+		return id, func(c *cycle) { c.before = true }
+	case !logs && suffix == "_after.yaml":
+		return id, func(c *cycle) { c.after = true }
+	}
+	return "", nil
+}
+
+// isID says whether 15 characters have the form of a cycle's id.
+func isID(id string) bool {
+	for i, r := range []byte(id) {
+		if i == 8 && r != '_' || i != 8 && (r < '0' || r > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// files are the paths of what a cycle has left, the journal last.
+func (s Store) files(c *cycle) (list []string) {
+	for _, f := range []struct {
+		there bool
+		path  string
+	}{
+		{c.log, filepath.Join(s.Logs, "cycle_"+c.id+".log")},
+		{c.before, filepath.Join(s.Memory, c.id+"_before.yaml")},
+		{c.after, filepath.Join(s.Memory, c.id+"_after.yaml")},
+		{c.journal, s.journal(c)},
+	} {
+		if f.there {
+			list = append(list, f.path)
+		}
+	}
+	return list
+}
+
+func (s Store) journal(c *cycle) string { return filepath.Join(s.Logs, "cycle_"+c.id+".jsonl") }
+
+// old says whether a cycle may go. Its age is that of its newest file, for the
+// clock may have been wrong when it got its id.
+func (s Store) old(c *cycle) bool {
+	age := time.Duration(1<<63 - 1)
+	for _, path := range s.files(c) {
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+		age = min(age, s.now().Sub(info.ModTime()))
+	}
+	if age < min(s.Policy.Keep, s.Policy.KeepFailed) {
+		return false
+	}
+	outcome, settled := s.outcome(c)
+	keep := s.Policy.KeepFailed
+	if outcome == journal.Done || outcome == journal.Idle {
+		keep = s.Policy.Keep
+	}
+	return settled && age >= keep
+}
+
+// outcome is how a cycle ended; that of one whose journal is gone is unknown.
+func (s Store) outcome(c *cycle) (outcome string, settled bool) {
+	if !c.journal {
+		return "", true
+	}
+	last, err := journal.Last(s.journal(c))
+	if err != nil {
+		return "", false
+	}
+	sleep, ok := last.Data.(*journal.Sleep)
+	if !ok {
+		return "", false
+	}
+	return sleep.Outcome, true
+}
+
+// safe finds the newest pair of snapshots that can be read, and the newest one
+// of a cycle that was done.
+func (s Store) safe(ctx context.Context, cycles []*cycle) map[string]bool {
+	safe := map[string]bool{}
+	for _, c := range slices.Backward(cycles) {
+		if !c.before || !c.after || ctx.Err() != nil {
+			continue
+		}
+		outcome, _ := s.outcome(c)
+		if len(safe) > 0 && outcome != journal.Done || !s.readable(c) {
+			continue
+		}
+		safe[c.id] = true
+		if outcome == journal.Done {
+			break
+		}
+	}
+	return safe
+}
+
+func (s Store) readable(c *cycle) bool {
+	for _, suffix := range []string{"_before.yaml", "_after.yaml"} {
+		if _, err := scratchpad.Load(filepath.Join(s.Memory, c.id+suffix)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// remove removes a cycle's files. Nothing is synced: what a loss of power brings
+// back is removed again.
+func (s Store) remove(c *cycle, r *Removed) error {
+	for _, path := range s.files(c) {
+		info, err := os.Lstat(path)
+		if err == nil {
+			err = s.disk().Remove(path)
+		}
+		if err != nil {
+			return err
+		}
+		r.Files, r.Bytes = r.Files+1, r.Bytes+info.Size()
+	}
+	r.Cycles++
+	return nil
+}
+
+// mark makes the time of the last application now.
+func (s Store) mark() error {
+	f, err := s.disk().OpenFile(s.marker(), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	now := s.now()
+	return os.Chtimes(s.marker(), now, now)
+}
+
+func (s Store) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+func (s Store) disk() disk.FS {
+	if s.Disk == nil {
+		return disk.OS{}
+	}
+	return s.Disk
+}
