@@ -1,0 +1,85 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"rouse/internal/proc"
+	"rouse/tools/notebook"
+	"rouse/tools/notebook/notebooktest"
+)
+
+// shared is one environment for all tests: making one takes seconds.
+type shared struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+var environment shared
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if environment.dir != "" {
+		os.RemoveAll(environment.dir)
+	}
+	os.Exit(code)
+}
+
+func environ() []string { return proc.Environ(os.Environ()) }
+
+// venv is the folder of a complete environment.
+func (s *shared) venv(t testing.TB) string {
+	t.Helper()
+	notebooktest.NeedPython(t)
+	s.once.Do(func() {
+		if s.dir, s.err = os.MkdirTemp("", "rouse-venv-"); s.err != nil {
+			return
+		}
+		var r *Runtime
+		if r, s.err = (Config{Runner: &proc.Runner{Env: environ()}, Workspace: s.dir}).Open(s.dir); s.err == nil {
+			s.err = r.environment(t.Context())
+		}
+	})
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return filepath.Join(s.dir, venvName)
+}
+
+// config is one of its own for a test.
+func config(t testing.TB) Config {
+	t.Helper()
+	return Config{Runner: &proc.Runner{Env: environ()}, Workspace: t.TempDir(), Limits: notebooktest.Quick()}
+}
+
+// open opens a notebook that uses the shared environment.
+func open(t testing.TB, c Config) *Runtime {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(environment.venv(t), filepath.Join(dir, venvName)); err != nil {
+		t.Fatal(err)
+	}
+	return reopen(t, c, dir)
+}
+
+func reopen(t testing.TB, c Config, dir string) *Runtime {
+	t.Helper()
+	r, err := c.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Reset(t.Context()) })
+	return r
+}
+
+func TestConformance(t *testing.T) {
+	notebooktest.Run(t, func(t *testing.T, o notebooktest.Options) func() notebook.Runtime {
+		c := config(t)
+		c.Limits, c.MaxOutput, c.LLM = o.Limits, o.MaxOutput, o.LLM
+		first := open(t, c)
+		return func() notebook.Runtime { return reopen(t, c, first.dir) }
+	})
+}

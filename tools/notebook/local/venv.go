@@ -1,0 +1,186 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+)
+
+const (
+	venvName = "venv"
+	// recordName is written when an environment is complete, so one without it
+	// was only half made.
+	recordName    = "rouse.json"
+	createTries   = 3
+	createTimeout = 5 * time.Minute
+	probeTimeout  = 30 * time.Second
+)
+
+// record says what an environment was made from.
+type record struct {
+	Python      string `json:"python"` // its version
+	Interpreter string `json:"interpreter"`
+	Isolated    bool   `json:"isolated"`
+}
+
+// environment sees to it that there is a complete environment, made as the
+// configuration says. Whether it works shows when it is used.
+func (r *Runtime) environment(ctx context.Context) error {
+	if err := os.MkdirAll(r.c.Workspace, 0o755); err != nil {
+		return fmt.Errorf("workspace: %w", err)
+	}
+	have, err := r.record()
+	if err == nil && have.Interpreter == r.c.Python && have.Isolated == r.c.Isolated {
+		return nil
+	}
+	return r.rebuild(ctx)
+}
+
+func (r *Runtime) record() (record, error) {
+	var rec record
+	b, err := os.ReadFile(r.path(venvName, recordName))
+	if err == nil {
+		err = json.Unmarshal(b, &rec)
+	}
+	return rec, err
+}
+
+// rebuild makes the environment anew and installs what was recorded.
+func (r *Runtime) rebuild(ctx context.Context) error {
+	var err error
+	for range createTries {
+		if err = r.create(ctx); err == nil {
+			return r.restorePackages(ctx)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return fmt.Errorf("make the notebook's Python environment with %s: %w", r.c.Python, err)
+}
+
+func (r *Runtime) create(ctx context.Context) error {
+	if err := os.RemoveAll(r.path(venvName)); err != nil {
+		return err
+	}
+	if err := r.c.FS.MkdirAll(r.dir, 0o700); err != nil {
+		return err
+	}
+	if _, err := r.command(ctx, proc.Command{Argv: r.creator(), Timeout: createTimeout, Env: r.c.InstallEnv}); err != nil {
+		return err
+	}
+	version, err := r.command(ctx, proc.Command{Argv: []string{r.interpreter(), "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"}, Timeout: probeTimeout})
+	if err != nil {
+		return fmt.Errorf("it does not run: %w", err)
+	}
+	b, err := json.Marshal(record{strings.TrimSpace(version), r.c.Python, r.c.Isolated})
+	if err != nil {
+		return err
+	}
+	return disk.Replace(r.c.FS, r.path(venvName, recordName), append(b, '\n'), 0o600)
+}
+
+// creator is the command line that makes an environment.
+func (r *Runtime) creator() []string {
+	argv := []string{r.c.Python, "-m", "venv"}
+	if uv := r.uv(); uv != "" {
+		argv = []string{uv, "venv", "--seed", "--python", r.c.Python}
+	}
+	if !r.c.Isolated {
+		argv = append(argv, "--system-site-packages")
+	}
+	return append(argv, r.path(venvName))
+}
+
+// interpreter is the Python of the environment.
+func (r *Runtime) interpreter() string { return r.path(venvName, "bin", "python") }
+
+// uv is the path of uv in the children's PATH; empty if it is not installed.
+func (r *Runtime) uv() string {
+	for _, dir := range filepath.SplitList(lookup(r.c.Runner.Env, "PATH")) {
+		file := filepath.Join(dir, "uv")
+		if fi, err := os.Stat(file); err == nil && filepath.IsAbs(dir) && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+// environ is what processes of the environment get beside the Runner's.
+func (r *Runtime) environ() []string {
+	path := lookup(r.c.Runner.Env, "PATH")
+	if path == "" {
+		path = "/usr/local/bin:/usr/bin:/bin"
+	}
+	return []string{
+		"PATH=" + r.path(venvName, "bin") + ":" + path,
+		"VIRTUAL_ENV=" + r.path(venvName),
+		"PYTHONUTF8=1", // for the Pythons that a cell starts
+		"MPLBACKEND=Agg",
+		"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_NO_INPUT=1",
+	}
+}
+
+// command runs a program in the workspace and gives what it wrote on both
+// streams; of much, the end. That is in the error too, if it does not succeed.
+func (r *Runtime) command(ctx context.Context, c proc.Command) (string, error) {
+	said := &tail{limit: 4000}
+	c.Dir, c.Env = r.c.Workspace, append(r.environ(), c.Env...)
+	c.Stdout = said
+	if c.Stderr == nil {
+		c.Stderr = said
+	} else {
+		c.Stdout, c.Stderr = both{said, c.Stderr}, both{said, c.Stderr}
+	}
+	exit, err := r.c.Runner.Run(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if !exit.OK() {
+		return "", errors.New(strings.TrimSpace(exit.String() + "\n" + said.String()))
+	}
+	return said.String(), nil
+}
+
+func lookup(env []string, name string) string {
+	value := ""
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// tail keeps the end of what is written to it. It is for one writer at a time.
+type tail struct {
+	limit int
+	data  []byte
+	total int64
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.total += int64(len(b))
+	t.data = append(t.data, b[max(0, len(b)-t.limit):]...)
+	if over := len(t.data) - t.limit; over > 0 {
+		t.data = append(t.data[:0], t.data[over:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	s := string(bytes.ToValidUTF8(t.data, []byte("\uFFFD")))
+	if t.total > int64(t.limit) {
+		return "…" + s
+	}
+	return s
+}

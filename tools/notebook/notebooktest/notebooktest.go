@@ -1,0 +1,129 @@
+// Package notebooktest holds what every [notebook.Runtime] must do, whatever
+// runs its Python: Run is the suite that each of them passes.
+package notebooktest
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rouse/tools/notebook"
+)
+
+// Options are what a test asks of the runtime that it gets.
+type Options struct {
+	Limits    notebook.Limits
+	MaxOutput int64
+	LLM       notebook.LLM
+}
+
+// Rig opens the notebook of one test: each call of what it returns opens the
+// same one, as another cycle would. The rig closes what is still open when the
+// test ends.
+type Rig func(t *testing.T, o Options) func() notebook.Runtime
+
+// NeedPython skips the test where there is no Python that can make environments.
+func NeedPython(t testing.TB) {
+	t.Helper()
+	if err := exec.Command("python3", "-c", "import venv, ensurepip").Run(); err != nil {
+		t.Skipf("python3 with venv and ensurepip is not installed: %v", err)
+	}
+}
+
+// Full skips the test unless ROUSE_SWEEP=full asks for the long ones.
+func Full(t testing.TB) {
+	t.Helper()
+	if os.Getenv("ROUSE_SWEEP") != "full" {
+		t.Skip("long: set ROUSE_SWEEP=full")
+	}
+}
+
+// Cell is what came of one cell.
+type Cell struct {
+	notebook.Outcome
+	Stdout, Stderr, Log string
+}
+
+// Note reports whether one of the notes contains the text.
+func (c Cell) Note(text string) bool { return strings.Contains(strings.Join(c.Notes, "\n"), text) }
+
+// Exec runs code and fails the test if it could not be run.
+func Exec(t testing.TB, r notebook.Runtime, code string) Cell {
+	t.Helper()
+	return ExecJob(t.Context(), t, r, notebook.Job{ID: "x", Number: 1, Code: code})
+}
+
+// ExecJob is Exec for a job that says more than its code.
+func ExecJob(ctx context.Context, t testing.TB, r notebook.Runtime, job notebook.Job) Cell {
+	t.Helper()
+	var mu sync.Mutex
+	got := map[notebook.Stream]*strings.Builder{notebook.Stdout: {}, notebook.Stderr: {}, notebook.Log: {}}
+	out, err := r.Execute(ctx, job, func(e notebook.Event) {
+		if !mu.TryLock() {
+			t.Error("two events at one time")
+			return
+		}
+		defer mu.Unlock()
+		got[e.Stream].Write(e.Data)
+	})
+	if err != nil {
+		t.Fatalf("execute: %v", err)
+	}
+	return Cell{out, got[notebook.Stdout].String(), got[notebook.Stderr].String(), got[notebook.Log].String()}
+}
+
+// Want fails the test unless the cell ended well with that value.
+func Want(t testing.TB, c Cell, value string) {
+	t.Helper()
+	if c.Ended != notebook.OK || c.Value != value {
+		t.Fatalf("ended %q with value %q, want %q\nerror: %s\nstderr: %s", c.Ended, c.Value, value, c.Error, c.Stderr)
+	}
+}
+
+// Model is an LLM that answers by a function and keeps what it was asked.
+type Model struct {
+	Answer func(notebook.Prompt) (notebook.Completion, error)
+
+	mu    sync.Mutex
+	asked []notebook.Prompt
+}
+
+// Complete asks Answer; without one, it repeats the last message.
+func (m *Model) Complete(ctx context.Context, p notebook.Prompt) (notebook.Completion, error) {
+	m.mu.Lock()
+	m.asked = append(m.asked, p)
+	m.mu.Unlock()
+	if m.Answer == nil {
+		return notebook.Completion{Text: "echo: " + p.Messages[len(p.Messages)-1].Content, Input: 3, Output: 4}, nil
+	}
+	return m.Answer(p)
+}
+
+// Search finds nothing, as most models do not search.
+func (m *Model) Search(context.Context, string) (string, error) { return "", notebook.ErrNoSearch }
+
+// Asked is all that it was asked, in order.
+func (m *Model) Asked() []notebook.Prompt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]notebook.Prompt(nil), m.asked...)
+}
+
+// Called is a completion that calls one function.
+func Called(name string, args any) notebook.Completion {
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err)
+	}
+	return notebook.Completion{Calls: []notebook.Call{{ID: "c1", Name: name, Args: b}}}
+}
+
+// Quick are limits that end cells soon enough for a test.
+func Quick() notebook.Limits {
+	return notebook.Limits{Default: 20 * time.Second, Idle: 20 * time.Second, Floor: 100 * time.Millisecond}
+}
