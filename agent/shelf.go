@@ -12,7 +12,7 @@ import (
 	"rouse/scratchpad/observation"
 )
 
-// gcTime bounds how long a wake collects observations that have expired.
+// gcTime bounds how long a cycle collects observations that have expired.
 const gcTime = 2 * time.Second
 
 // shelve gives the cycle its place in the store of observations, which is opened
@@ -20,20 +20,33 @@ const gcTime = 2 * time.Second
 // that goes wrong with the store fails the cycle.
 func (a *Agent) shelve(c *cycle) {
 	dir := a.Home.Memory()
-	c.turn = sync.OnceValues(func() (*observation.Turn, error) {
-		store, err := observation.Open(dir, a.Observations)
-		if err != nil {
-			return nil, err
-		}
-		c.store = store
-		return store.Begin(c.id, proc.Self())
-	})
+	c.turn = sync.OnceValues(func() (*observation.Turn, error) { return a.openShelf(c, dir) })
 	if observation.HasKept(dir) {
 		c.kept = c.listKept(a.now())
 	}
 	if observation.Due(dir, a.Observations.TTL, a.now()) {
-		c.collect()
+		// A store that cannot be opened is met again when something is put there.
+		_, _ = c.turn()
 	}
+}
+
+// openShelf opens the store, begins the cycle's turn there, and collects what
+// has expired, for a bounded time.
+func (a *Agent) openShelf(c *cycle, dir string) (*observation.Turn, error) {
+	store, err := observation.Open(dir, a.Observations)
+	if err != nil {
+		return nil, err
+	}
+	c.store = store
+	turn, err := store.Begin(c.id, proc.Self())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), gcTime)
+	defer cancel()
+	// What is left is collected another time.
+	_, _ = store.GC(ctx)
+	return turn, nil
 }
 
 // listKept is what earlier cycles kept, one a line.
@@ -51,16 +64,6 @@ func (c *cycle) listKept(now time.Time) string {
 		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, journal.Line(e.Label, 200), e.Bytes, now.Sub(e.Created).Round(time.Second))
 	}
 	return b.String()
-}
-
-func (c *cycle) collect() {
-	if _, err := c.turn(); err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), gcTime)
-	defer cancel()
-	// What is left is collected another time.
-	_, _ = c.store.GC(ctx)
 }
 
 // unshelve ends the cycle's use of the store. A turn that cannot be ended is

@@ -31,6 +31,9 @@ func (s *Store) GC(ctx context.Context) (Stats, error) {
 	if err := s.gc(ctx, &st); err != nil {
 		return st, fmt.Errorf("collect observations: %w", s.explain(err))
 	}
+	if st.Entries+st.Orphans > 0 {
+		s.opt.Log.Info("expired observations were removed", "entries", st.Entries, "orphaned_files", st.Orphans, "bytes", st.Bytes)
+	}
 	return st, nil
 }
 
@@ -150,18 +153,19 @@ func (s *Store) makeRoom(tx *sql.Tx, need int64) ([]string, error) {
 		return nil, err
 	}
 	var files []string
+	var freed int64
 	for i, v := range list {
 		if used+need <= s.opt.MaxBytes {
 			list = list[:i]
 			break
 		}
-		used -= v.bytes
+		used, freed = used-v.bytes, freed+v.bytes
 		files = append(files, v.file)
 	}
 	if used+need > s.opt.MaxBytes {
 		return nil, s.errFull()
 	}
-	s.opt.Log.Warn("observation store is full: the oldest observations were removed", "entries", len(list), "max_bytes", s.opt.MaxBytes)
+	s.opt.Log.Warn("observation store is full: the oldest observations were removed", "entries", len(list), "bytes", freed, "max_bytes", s.opt.MaxBytes)
 	return files, remove(tx, list)
 }
 
