@@ -19,15 +19,17 @@ import (
 	"rouse/agent"
 	"rouse/agent/journal"
 	"rouse/agent/model/modeltest"
+	"rouse/tools/mcp/mcptest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"rouse": main})
+	testscript.Main(m, map[string]func(){"rouse": main, "mcpserver": func() { mcptest.Main(os.Args[1]) }})
 }
 
 // TestScript runs the command lines of testdata/script, which read as the manual.
 //
-// Beside the commands of testscript there are: exits CODE PROGRAM ARG... ; page
+// Beside the commands of testscript there are: mcpserver MODE, a program ; exits
+// CODE PROGRAM ARG... ; page
 // FILE, a web server for its folder at $PAGE ;
 // model FILE, a chat server that answers with the lines of FILE ; requests N
 // [PATTERN], how many requests it got and what the last one holds ; waitfor

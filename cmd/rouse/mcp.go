@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/agent/journal"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/tools"
+	"rouse/tools/mcp"
+)
+
+func (a *app) newMCP() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "mcp",
+		Short: "Use the MCP servers of .mcp.json",
+		Long: `MCP servers give the agent further tools. The home's .mcp.json names them, in the form
+that other clients use. The tools of a server are accepted as they are when it is
+seen for the first time; later ones and changed ones are off until they are accepted.
+
+Exit codes: 0, 1 if a server or a call fails, 2 usage or a bad .mcp.json.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.newMCPList(), a.newMCPCall(), a.newMCPAccept())
+	return c
+}
+
+// mcpConfig reads the home's .mcp.json.
+func (a *app) mcpConfig(h agent.Home) (mcp.Config, error) {
+	c, err := mcp.Load(filepath.Join(h.Dir, ".mcp.json"), a.getenv)
+	return c, usage(err)
+}
+
+// mcpOptions say how the home's servers are run.
+func mcpOptions(h agent.Home, r *proc.Runner) mcp.Options {
+	return mcp.Options{Runner: r, Pins: filepath.Join(h.Dir, ".mcp.lock.json"), Version: version()}
+}
+
+// withServers runs the servers of the home, or one of them, for one use, and
+// says what is wrong with them.
+func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) error) error {
+	h, conf, err := a.open()
+	if err != nil {
+		return err
+	}
+	c, err := a.mcpConfig(h)
+	if err != nil {
+		return err
+	}
+	if one != "" {
+		if c, err = pick(c, one); err != nil {
+			return usage(err)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	s := mcp.Start(ctx, c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}))
+	defer s.Close()
+	a.warn(conf, c, append(s.News(), s.Problems()...))
+	return use(ctx, s)
+}
+
+// pick is c with one server that is to run.
+func pick(c mcp.Config, name string) (mcp.Config, error) {
+	one, ok := c.Only(name)
+	switch {
+	case !ok:
+		return c, fmt.Errorf(".mcp.json: there is no server %s", journal.Line(name, 40))
+	case one.Servers[0].Disabled:
+		return c, fmt.Errorf(".mcp.json: server %s is disabled", journal.Line(name, 40))
+	}
+	return one, nil
+}
+
+// warn prints what people should know, without secrets.
+func (a *app) warn(conf config.Config, c mcp.Config, lines []string) {
+	hide := redact.FromEnv(a.environ, secretNames(conf))
+	own := redact.New(c.Secrets())
+	for _, l := range lines {
+		fmt.Fprintln(a.stderr, "rouse:", own.String(hide.String(l)))
+	}
+}
+
+func (a *app) newMCPList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "Start the servers and list their tools",
+		Long: `List the tools of all servers: on, or off because they are new or changed.
+
+Exit codes: 0, 1 if a server or a tool is missing, 2 a bad .mcp.json.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return a.withServers("", func(_ context.Context, s *mcp.Servers) error { return a.listMCP(s, asJSON) })
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// offer is a tool as --json has it.
+type offer struct {
+	Name        string `json:"name"`
+	Server      string `json:"server"`
+	Tool        string `json:"tool"`
+	State       string `json:"state"`
+	Description string `json:"description"`
+}
+
+func (a *app) listMCP(s *mcp.Servers, asJSON bool) error {
+	list := []offer{}
+	for _, o := range s.Offers() {
+		list = append(list, offer{o.Name, o.Server, o.Tool, string(o.State), o.Description})
+	}
+	if asJSON {
+		if err := a.printJSON(list); err != nil {
+			return err
+		}
+	} else {
+		for _, o := range list {
+			fmt.Fprintf(a.stdout, "%-40s  %-7s  %s\n", o.Name, o.State, journal.Line(o.Description, 80))
+		}
+	}
+	if len(s.Problems()) > 0 {
+		return &coded{exitFailed, nil}
+	}
+	return nil
+}
+
+func (a *app) newMCPCall() *cobra.Command {
+	return &cobra.Command{
+		Use:   "call SERVER TOOL [ARGUMENTS]",
+		Short: "Call a tool of a server",
+		Long: `Call a tool and print what it gives. Arguments are a JSON object.
+
+Exit codes: 0, 1 if the call fails or its outcome is unknown, 2 usage or a bad .mcp.json.`,
+		Example: `  rouse mcp call files read_text_file '{"path": "notes.txt"}'`,
+		Args:    strict(cobra.RangeArgs(2, 3)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			arguments := "{}"
+			if len(args) == 3 {
+				arguments = args[2]
+			}
+			return a.withServers(args[0], func(ctx context.Context, s *mcp.Servers) error {
+				return a.callMCP(ctx, s, args[1], json.RawMessage(arguments))
+			})
+		},
+	}
+}
+
+func (a *app) callMCP(ctx context.Context, s *mcp.Servers, name string, args json.RawMessage) error {
+	t, err := findTool(s, name)
+	if err != nil {
+		return err
+	}
+	if err := t.Check(args); err != nil {
+		return usage(fmt.Errorf("arguments of %s: %w", t.Name, err))
+	}
+	r := t.Run(ctx, tools.Call{Args: args, Output: a.stdout})
+	fmt.Fprintln(a.stdout)
+	for _, m := range r.Media {
+		fmt.Fprintf(a.stdout, "[%s, %d bytes]\n", m.Type, len(m.Data))
+	}
+	if !r.OK {
+		return errors.New(r.Error)
+	}
+	return nil
+}
+
+// findTool gives a tool that is on, by its server's name for it.
+func findTool(s *mcp.Servers, name string) (tools.Tool, error) {
+	for _, o := range s.Offers() {
+		if o.Tool != name && o.Name != name {
+			continue
+		}
+		for _, t := range s.Tools() {
+			if t.Name == o.Name {
+				return t, nil
+			}
+		}
+		return tools.Tool{}, fmt.Errorf("tool %s is %s, and off until you run: rouse mcp accept %s", journal.Line(name, 40), o.State, o.Server)
+	}
+	return tools.Tool{}, fmt.Errorf("there is no tool %s", journal.Line(name, 40))
+}
+
+func (a *app) newMCPAccept() *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept SERVER",
+		Short: "Accept the tools of a server as they are now",
+		Long: `Show the tools of a server that are new or changed, and accept all as they are now.
+
+Exit codes: 0, 1 if the server does not run, 2 usage or a bad .mcp.json.`,
+		Example: "  rouse mcp accept files",
+		Args:    strict(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withServers(args[0], func(_ context.Context, s *mcp.Servers) error { return a.acceptMCP(s, args[0]) })
+		},
+	}
+}
+
+func (a *app) acceptMCP(s *mcp.Servers, server string) error {
+	before, err := s.Accept(server)
+	if err != nil {
+		return err
+	}
+	for _, o := range before {
+		if o.State != mcp.On {
+			fmt.Fprintf(a.stdout, "%s (%s): %s\n", journal.Line(o.Tool, 60), o.State, journal.Line(o.Description, 1000))
+		}
+	}
+	fmt.Fprintf(a.stdout, "accepted: the %d tools of %s\n", len(before), server)
+	return nil
+}
