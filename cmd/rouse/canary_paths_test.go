@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,6 +50,10 @@ func (c *canaries) toolMeetings(pages string) []meeting {
 		{name: "split over chunks", replies: []modeltest.Reply{inShell("i=0; while [ $i -lt 100 ]; do dd if=leak.txt bs=61 skip=$i count=1 2>/dev/null; i=$((i+1)); done"), done()}},
 		{name: "binary output", replies: []modeltest.Reply{inShell(`printf '\000\377'; cat leak.txt`), inShell(`cat leak.txt; printf '\377'`), done()}},
 		{name: "large output", replies: []modeltest.Reply{inShell("for i in 1 2 3 4 5 6 7 8 9; do cat leak.txt; done"), done()}},
+		{name: "parked output", replies: []modeltest.Reply{inShell("i=0; while [ $i -lt 60 ]; do cat leak.txt; i=$((i+1)); done"),
+			call("scratchpad_read", `{"scratchpad_id": "{{step1.scratchpad_id}}", "mode": "lines"}`),
+			call("scratchpad_keep", `{"scratchpad_id": "{{step1.scratchpad_id}}", "label": `+quote(c.plain())+`}`),
+			call("write_file", `{"path": "copy.txt", "content": "{{step1.content}}"}`), done()}},
 		{name: "files", replies: []modeltest.Reply{call("read_file", `{"path": "leak.txt"}`), call("read_file", `{"path": "leak.txt", "start_line": 3, "lines": 2}`),
 			call("list_files", `{"path": "names"}`), call("read_file", `{"path": "names"}`), done()}},
 		{name: "http body", replies: []modeltest.Reply{get("/body"), get("/error"), get("/header"), done()}},
@@ -121,7 +126,11 @@ func TestCanary(t *testing.T) {
 			sinks += c.meet(t, m, strings.TrimPrefix(site.URL, "http://"))
 		})
 	}
-	t.Logf("hits %d / %d sinks in %d ways, %d forms each", c.hits, sinks, len(list), len(c.needles))
+	if c.large == 0 {
+		t.Errorf("%d observations were parked, none in a file: the looks into them mean nothing", c.parked)
+	}
+	t.Logf("hits %d / %d sinks in %d ways, %d forms each; %d observations looked into, %d of them in files",
+		c.hits, sinks, len(list), len(c.needles), c.parked, c.large)
 }
 
 // meet runs the cycle, and one after it, and gives the number of sinks.
@@ -160,6 +169,7 @@ func (c *canaries) meet(t *testing.T, m meeting, site string) (sinks int) {
 	}
 	operators := func(name string) bool { return m.state != "" && strings.HasSuffix(name, ".yaml") }
 	sinks += c.files(t, r.home, func(rel string) bool { return rel == "workspace" || operators(rel) })
+	sinks += c.observed(t, filepath.Join(r.home, "scratchpad"))
 	if m.state != "" {
 		return sinks
 	}

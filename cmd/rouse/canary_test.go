@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/scratchpad/observation"
 )
 
 // canaries are secrets that a cycle meets in every way, in every form that
@@ -28,6 +30,8 @@ type canaries struct {
 	once    string   // the same to be put into JSON: of what is then escaped twice nothing is promised
 	needles []needle // what no artefact may hold
 	hits    int
+	parked  int // observations that were looked into
+	large   int // of these in files of their own
 }
 
 type needle struct{ form, text string }
@@ -128,6 +132,47 @@ func (c *canaries) files(t *testing.T, dir string, skip func(rel string) bool) (
 		t.Fatal(err)
 	}
 	return n
+}
+
+// observed looks into all that a store of observations holds: in its files it is
+// compressed, or lies in pieces.
+func (c *canaries) observed(t *testing.T, dir string) (n int) {
+	if !observation.Exists(dir) {
+		return 0
+	}
+	s, err := observation.Open(dir, observation.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	list, err := s.List(observation.Filter{Expired: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		content, err := s.Get(e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		_, err = content.WriteTo(&b)
+		if err := errors.Join(err, content.Close()); err != nil {
+			t.Fatal(err)
+		}
+		c.look(t, "observation of "+e.Executor, b.String())
+		c.look(t, "what is known of it", fmt.Sprint(e.Summary, e.Facts, string(e.Metadata), e.Label))
+		n += 2
+	}
+	c.parked, c.large = c.parked+len(list), c.large+len(glob(t, dir, "observations.db.d/*-*"))
+	return n
+}
+
+func glob(t *testing.T, dir, pattern string) []string {
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // decoded are the strings in a file of JSON lines or YAML.
