@@ -33,6 +33,7 @@ type Config struct {
 	Secrets []string `yaml:"secrets"`
 
 	Unattended `yaml:",inline"`
+	Waking     `yaml:",inline"`
 }
 
 // Model says which model is asked, and how.
@@ -232,6 +233,9 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.Unattended.check(); err != nil {
+		return err
+	}
+	if err := c.Waking.check(); err != nil {
 		return err
 	}
 	return checkURL(m.BaseURL)
