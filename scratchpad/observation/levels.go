@@ -9,11 +9,11 @@ import (
 // levels counts the lines of a log by their level.
 type levels struct {
 	counts      [len(levelNames)]int64
-	line        int64         // number of lines that began
-	mid         bool          // the block ended within a line
-	first, last mark          // lines that tell an error
-	word        [256]bool     // bytes that are part of words
-	begin       [1 << 10]bool // pairs of bytes, by pair, that a level begins with
+	line        int64       // number of lines that began
+	mid         bool        // the block ended within a line
+	first, last mark        // lines that tell an error
+	word        [256]bool   // bytes that are part of words
+	begin       [512]uint64 // a bit for each triple that a level begins with
 }
 
 func newLevels() *levels {
@@ -21,15 +21,17 @@ func newLevels() *levels {
 	for c := range len(l.word) {
 		l.word[c] = isWord(byte(c))
 	}
-	for _, s := range []string{"fa", "pa", "cr", "em", "er", "se", "al", "wa", "in", "no", "de", "tr"} {
-		l.begin[pair(s[0], s[1])] = true
+	for _, s := range []string{"fat", "pan", "cri", "eme", "err", "sev", "ale", "war", "inf", "not", "deb", "tra"} {
+		t := triple(triple(triple(0, s[0]), s[1]), s[2])
+		l.begin[t/64] |= 1 << (t % 64)
 	}
 	return &l
 }
 
-// pair is a number for two bytes, the same for small and capital letters; other
-// bytes share it with letters.
-func pair(a, b byte) int { return int(a&31)<<5 | int(b&31) }
+// triple is a number for three bytes, made of that for the three before the last
+// came: the same for small and capital letters; other bytes share it with
+// letters.
+func triple(t uint, c byte) uint { return (t<<5 | uint(c&31)) & (1<<15 - 1) }
 
 // mark is a line.
 type mark struct {
@@ -133,16 +135,18 @@ func (l *levels) levelOf(line []byte) level {
 	if v := klog(line); v != 0 {
 		return v
 	}
-	for i := 1; i < len(line); i++ {
-		if !l.begin[pair(line[i-1], line[i])] || i > 1 && l.word[line[i-2]] {
+	var t uint
+	for i, c := range line {
+		t = triple(t, c)
+		if l.begin[t/64]>>(t%64)&1 == 0 || i < 2 || i > 2 && l.word[line[i-3]] {
 			continue
 		}
-		start, end := i-1, i
+		start, end := i-2, i
 		for end < len(line) && l.word[line[end]] {
 			end++
 		}
 		word := line[start:end]
-		if len(word) >= 3 && len(word) <= 8 && (isUpper(word) || isLevelPlace(line, start, end)) {
+		if len(word) <= 8 && (isUpper(word) || isLevelPlace(line, start, end)) {
 			if v := named(word); v != 0 {
 				return v
 			}
