@@ -1,0 +1,104 @@
+package notebook
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"rouse/tools"
+)
+
+const (
+	// keepHead and keepTail are how much of an output a cell keeps on disk.
+	keepHead = 768 << 10
+	keepTail = 256 << 10
+	keepLogs = 1000 // lines
+)
+
+// Cell is a cell that ran, as its notebook keeps it.
+type Cell struct {
+	ID          string    `json:"id"`
+	Number      int       `json:"number"` // counts from 1 in its notebook
+	Time        time.Time `json:"time"`   // when it was started
+	Description string    `json:"description,omitempty"`
+	Code        string    `json:"code"`
+	// Stdout and Stderr are what it printed; of more than a MiB, the beginning
+	// and the end, with a line between that says how much is left out.
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+	// Value is what the last expression came to.
+	Value string `json:"value,omitempty"`
+	// Error is the traceback, or what ended it.
+	Error string `json:"error,omitempty"`
+	Ended End    `json:"ended"`
+	// Logs are the lines of progress that it reported; Notes is what was said
+	// of its environment.
+	Logs     []string  `json:"logs,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
+	Pictures []Picture `json:"pictures,omitempty"`
+	// Estimate is in seconds, as whoever ran it said; Duration is in milliseconds.
+	Estimate float64 `json:"estimated_execution_time_seconds,omitempty"`
+	Duration int64   `json:"duration_ms"`
+	// StdoutBytes and StderrBytes are how much it printed.
+	StdoutBytes int64 `json:"stdout_bytes"`
+	StderrBytes int64 `json:"stderr_bytes"`
+}
+
+// Picture is what a cell drew.
+type Picture struct {
+	Type string `json:"type"` // the media type
+	Data []byte `json:"data"`
+}
+
+// Media are the pictures as a tool's result has them.
+func (c Cell) Media() []tools.Media {
+	var list []tools.Media
+	for _, p := range c.Pictures {
+		list = append(list, tools.Media(p))
+	}
+	return list
+}
+
+// Failure is the error in one line, its last one; empty if there is none. Of a
+// cell that was ended it is the first one, which says why.
+func (c Cell) Failure() string {
+	lines := strings.Split(strings.TrimSpace(c.Error), "\n")
+	if c.Ended == Failed {
+		return lines[len(lines)-1]
+	}
+	return lines[0]
+}
+
+// clip keeps the beginning and the end of what is written to it.
+type clip struct {
+	head  []byte
+	tail  []byte // a ring once it is full
+	at    int    // where the ring begins
+	total int64
+}
+
+func (c *clip) Write(b []byte) (int, error) {
+	n := len(b)
+	c.total += int64(n)
+	fit := min(len(b), keepHead-len(c.head))
+	c.head, b = append(c.head, b[:fit]...), b[fit:]
+	b = b[max(0, len(b)-keepTail):]
+	fit = min(len(b), keepTail-len(c.tail))
+	c.tail, b = append(c.tail, b[:fit]...), b[fit:]
+	for len(b) > 0 {
+		k := copy(c.tail[c.at:], b)
+		b, c.at = b[k:], (c.at+k)%keepTail
+	}
+	return n, nil
+}
+
+// String is what is kept, as text.
+func (c *clip) String() string {
+	text := func(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+	end := append(append([]byte(nil), c.tail[c.at:]...), c.tail[:c.at]...)
+	left := c.total - int64(len(c.head)+len(c.tail))
+	if left == 0 {
+		return text(append(append([]byte(nil), c.head...), end...))
+	}
+	return text(c.head) + fmt.Sprintf("\n[%d bytes left out]\n", left) + text(end)
+}
