@@ -2,7 +2,9 @@ package budget
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"rouse/agent/model"
 	"rouse/internal/disk"
@@ -37,7 +40,7 @@ func TestMain(m *testing.M) {
 // race spends until nothing is left. Each request is told before it is sent, and
 // what it used after; a process may be killed anywhere.
 func race(dir string) {
-	b := &Budget{Dir: dir, Limits: Limits{Day: Amount{Tokens: limit}}, Disk: quick{disk.OS{}}}
+	b := &Budget{Dir: dir, Limits: Limits{Day: Amount{Tokens: limit}}, Disk: deadly{quick{disk.OS{}}}}
 	for {
 		h, err := b.Reserve(context.Background(), Amount{Tokens: request})
 		if errors.As(err, new(*Exceeded)) {
@@ -53,17 +56,39 @@ func race(dir string) {
 		}
 		fmt.Println("sent", used)
 		if rand.IntN(30) == 0 { // killed between the request and its settlement
-			self, err := os.FindProcess(os.Getpid())
-			if err == nil {
-				err = self.Kill()
-			}
-			fmt.Println("error", err)
-			select {}
+			die()
 		}
 		if err := b.Settle(h, Amount{Tokens: used}); err != nil {
 			fmt.Println("error", err)
 		}
 	}
+}
+
+func die() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	fmt.Println("error", err)
+	select {}
+}
+
+// deadly is killed now and then in the middle of a line.
+type deadly struct{ quick }
+
+type deadlyFile struct{ disk.File }
+
+func (d deadly) OpenFile(name string, flag int, perm os.FileMode) (disk.File, error) {
+	f, err := d.quick.OpenFile(name, flag, perm)
+	return deadlyFile{f}, err
+}
+
+func (f deadlyFile) Write(p []byte) (int, error) {
+	if rand.IntN(60) == 0 {
+		_, _ = f.File.Write(p[:rand.IntN(len(p))])
+		die()
+	}
+	return f.File.Write(p)
 }
 
 // quick does not sync: killing a process loses nothing of what it wrote.
@@ -80,6 +105,19 @@ func (q quick) OpenFile(name string, flag int, perm os.FileMode) (disk.File, err
 	return quickFile{f}, err
 }
 
+// prefill makes a ledger so large, of last week, that it is summed up meanwhile.
+func prefill(t *testing.T, dir string) {
+	t.Helper()
+	b := &Budget{Dir: dir, Disk: quick{disk.OS{}}, Now: func() time.Time { return time.Now().AddDate(0, 0, -7) }}
+	line, err := json.Marshal(b.record(sum, "", Amount{Tokens: 1}))
+	if err == nil {
+		err = os.WriteFile(b.path(), bytes.Repeat(append(line, '\n'), 3000), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Twenty processes race for one budget, and are killed in between. What they
 // sent, which each says itself, exceeds the limit by no more than the replies in
 // flight exceeded their reservations.
@@ -92,6 +130,7 @@ func TestRace(t *testing.T) {
 	worst, sum, kills, requests := 0, 0, 0, 0
 	for range rounds {
 		dir := t.TempDir()
+		prefill(t, dir)
 		var running []*exec.Cmd
 		var outputs []*strings.Builder
 		for range racers {
