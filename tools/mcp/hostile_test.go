@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"rouse/tools"
 )
 
 // How a call of a hostile server may end.
@@ -19,16 +20,19 @@ const (
 	either  = "either"  // works or unknown: the server ends while it is called
 )
 
-// modes is the attack list: what a server does, and what it may cost.
-var modes = []struct {
+// mode is what a server does, and what it may cost.
+type mode struct {
 	mode    string
 	problem string // what is said at the start; empty is nothing
 	first   string // how its first call ends, and
 	second  string // its second one
 	says    string // a pattern for the result of the first call
-}{
+}
+
+// modes is the attack list.
+var modes = []mode{
 	{mode: "exit", problem: "exit code 3; it said: config.json: no such file I give up", first: missing},
-	{mode: "mute", problem: "no answer within 1s", first: missing},
+	{mode: "mute", problem: "no answer within 4s", first: missing},
 	{mode: "version", problem: "unsupported protocol version", first: missing},
 	{mode: "pages", problem: "more than 64 pages", first: missing},
 	{mode: "same-page", problem: "no end", first: missing},
@@ -72,47 +76,60 @@ var modes = []struct {
 // nothing else, in bounded memory, and leaves no process.
 func TestHostile(t *testing.T) {
 	highest := 0
-	for _, m := range modes {
-		t.Run(m.mode, func(t *testing.T) {
-			r := newRig(t)
-			if m.mode == "mute" {
-				r.o.StartLimit = time.Second
-			}
-			bad, good := r.server("bad", m.mode), r.server("good", "good")
-			if m.first == unknown && m.says == "" || m.mode == "deaf" {
-				bad.Timeout = 600 * time.Millisecond
-			}
-			before := peak(true)
-			begun := time.Now()
-			s := r.start(bad, good)
-			if m.problem == "" && len(s.Problems()) > 0 || m.problem != "" && !has(s.Problems(), m.problem) {
-				t.Errorf("problems: %q", s.Problems())
-			}
-			for i, want := range []string{m.first, m.second} {
-				got := attempt(t, s, big(m.mode))
-				if got.kind != cmp.Or(want, missing) && (want != either || got.kind != works && got.kind != unknown) {
-					t.Errorf("call %d: got %s, want %s: %+v", i+1, got.kind, want, got.answer)
+	t.Run("mode", func(t *testing.T) {
+		for _, m := range modes {
+			t.Run(m.mode, func(t *testing.T) {
+				waits := m.mode == "mute" || m.mode == "deaf" || m.first == unknown && m.says == ""
+				if waits {
+					t.Parallel() // their memory says nothing, but they do not fill any
 				}
-				if i == 0 && !regexp.MustCompile(m.says).MatchString(got.Error+got.out) {
-					t.Errorf("got %q %q, want %s", got.Error, got.out, m.says)
+				before := peak(!waits)
+				begun := time.Now()
+				m.try(t, waits)
+				more := max(0, peak(false)-before)
+				t.Logf("%v, %d MiB more at the peak", time.Since(begun).Round(time.Millisecond), more)
+				if !waits {
+					highest = max(highest, more)
 				}
-				if other := call(t, s, "good__say", `{"text":"well"}`); !other.OK || other.out != "said: well" {
-					t.Errorf("the other server: %+v", other)
-				}
-			}
-			s.Close()
-			if got := left(r.dir); len(got) > 0 {
-				t.Errorf("left: %q", got)
-			}
-			more := max(0, peak(false)-before)
-			highest = max(highest, more)
-			t.Logf("%v, %d MiB more at the peak", time.Since(begun).Round(time.Millisecond), more)
-			if more > 40*int(r.o.MaxMessage>>20) {
-				t.Errorf("%d MiB more", more)
-			}
-		})
-	}
+			})
+		}
+	})
 	t.Logf("%d modes; most memory more: %d MiB; processes left: 0", len(modes), highest)
+	if highest > 320 {
+		t.Error("40 times the largest message is the most")
+	}
+}
+
+// try runs one mode beside a good server.
+func (m mode) try(t *testing.T, waits bool) {
+	r := newRig(t)
+	bad := r.server("bad", m.mode)
+	if waits {
+		bad.Timeout = 600 * time.Millisecond
+	}
+	if m.mode == "mute" {
+		r.o.StartLimit = 4 * time.Second
+	}
+	s := r.start(bad, r.server("good", "good"))
+	if m.problem == "" && len(s.Problems()) > 0 || m.problem != "" && !has(s.Problems(), m.problem) {
+		t.Errorf("problems: %q", s.Problems())
+	}
+	for i, want := range []string{m.first, m.second} {
+		got := attempt(t, s, big(m.mode))
+		if got.kind != cmp.Or(want, missing) && (want != either || got.kind != works && got.kind != unknown) {
+			t.Errorf("call %d: got %s, want %s: %+v", i+1, got.kind, want, got.answer)
+		}
+		if i == 0 && !matches(m.says, got.Error+got.out) {
+			t.Errorf("got %q %q, want %s", got.Error, got.out, m.says)
+		}
+		if other := call(t, s, "good__say", `{"text":"well"}`); !other.OK || other.out != "said: well" {
+			t.Errorf("the other server: %+v", other)
+		}
+	}
+	s.Close()
+	if got := left(r.dir); len(got) > 0 {
+		t.Errorf("left: %q", got)
+	}
 }
 
 type outcome struct {
@@ -146,6 +163,27 @@ func big(mode string) string {
 		return `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
 	}
 	return `{"text":"x"}`
+}
+
+// TestLookAlikes: names that look like another stand for themselves.
+func TestLookAlikes(t *testing.T) {
+	r := newRig(t)
+	s := r.start(r.server("bad", "names"), r.server("good", "good"))
+	set, err := tools.NewSet(s.Tools()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(set.All()); n != 10 {
+		t.Errorf("%d tools", n)
+	}
+	if tool, _ := set.Find("good__say"); tool.Description != "Says a text." {
+		t.Errorf("good__say is %q", tool.Description)
+	}
+	for _, o := range s.Offers() {
+		if (o.Name == o.Server+"__"+o.Tool) != tools.ValidName(o.Server+"__"+o.Tool) {
+			t.Errorf("%q is %s", o.Tool, o.Name)
+		}
+	}
 }
 
 // TestEffects: a call is sent once. What is unknown is never repeated here.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -67,15 +68,25 @@ type answer struct {
 
 func call(t *testing.T, s *Servers, name, args string) answer {
 	t.Helper()
+	return find(t, s, name)(args)
+}
+
+// find gives a tool as a function.
+func find(t *testing.T, s *Servers, name string) func(args string) answer {
+	t.Helper()
 	for _, tool := range s.Tools() {
 		if tool.Name == name {
-			var out bytes.Buffer
-			return answer{tool.Run(t.Context(), tools.Call{Args: json.RawMessage(args), Output: &out}), out.String()}
+			return func(args string) answer {
+				var out bytes.Buffer
+				return answer{tool.Run(t.Context(), tools.Call{Args: json.RawMessage(args), Output: &out}), out.String()}
+			}
 		}
 	}
 	t.Fatalf("no tool %s; problems: %q", name, s.Problems())
-	return answer{}
+	return nil
 }
+
+func matches(pattern, s string) bool { return regexp.MustCompile(pattern).MatchString(s) }
 
 func (a answer) unknown() bool { return !a.OK && a.Metadata["outcome"] == "unknown" }
 

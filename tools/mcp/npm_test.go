@@ -40,6 +40,7 @@ func npm(t *testing.T, elem ...string) (node, path string) {
 
 // TestFilesystem drives a server that many people have.
 func TestFilesystem(t *testing.T) {
+	t.Parallel()
 	node, script := npm(t, "server-filesystem", "dist", "index.js")
 	r := newRig(t)
 	file := filepath.Join(r.dir, "notes.txt")
@@ -65,6 +66,7 @@ func TestFilesystem(t *testing.T) {
 
 // TestEverything drives the server that is made to have everything, over both transports.
 func TestEverything(t *testing.T) {
+	t.Parallel()
 	node, script := npm(t, "server-everything", "dist", "index.js")
 	r := newRig(t)
 	port := freePort(t)
@@ -147,6 +149,7 @@ func await(t *testing.T, addr string) {
 // TestConformance has the official suite judge our client, in the scenarios of
 // what it offers; OAuth and elicitation are not.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	node, suite := npm(t, "conformance", "dist", "index.js")
 	exe, err := os.Executable()
 	if err != nil {

@@ -22,6 +22,9 @@ const (
 	restarts = 3
 	// farewell is how long a session may take to end before it is left.
 	farewell = 8 * time.Second
+	// codeRejected marks errors of the library's HTTP transport, which are no
+	// answers; see ErrRejected in its internal/jsonrpc2.
+	codeRejected = -32005
 )
 
 // server is one server, and what it has said.
@@ -277,10 +280,10 @@ func (s *server) call(ctx context.Context, t rawTool, call tools.Call) tools.Res
 func (s *server) failed(l *link, err error) tools.Result {
 	var wire *jsonrpc.Error
 	switch {
-	case errors.As(err, &wire):
-		return tools.Fail("%s answers with an error: %s (%d)", quoted(s.Name), s.clean(errors.New(wire.Message)), wire.Code)
 	case errors.Is(err, errNotSent), errors.Is(err, errRefused):
 		return tools.Fail("%s: not carried out: %s", quoted(s.Name), s.clean(err))
+	case errors.As(err, &wire) && wire.Code != codeRejected:
+		return tools.Fail("%s answers with an error: %s (%d)", quoted(s.Name), s.clean(errors.New(wire.Message)), wire.Code)
 	}
 	if end := l.pipes.ending(); end != "" {
 		return s.unknown("the server ended during the call: " + s.hide.String(end))
