@@ -39,6 +39,19 @@ type Agent struct {
 	// size on, in bytes of their JSON; 0 is 4096.
 	Observations observation.Options
 	Threshold    int
+	// Protocol is how the model is asked, one of the constants; "" is auto.
+	Protocol string
+	// ModelID names the model and where it is, for what is learnt of it.
+	ModelID string
+	// MaxTokens bounds a request, estimated, and KeepResults is how many results
+	// are never pruned while that can be helped; 0 are 32,000 and 3.
+	MaxTokens, KeepResults int
+	// Notes says whether calls are to come with a note of earlier results.
+	Notes tools.NoteMode
+	// Summaries lets the model sum up large outputs, one request each.
+	Summaries bool
+	// NotesMax bounds the notes of the memory at sleep, in bytes; 0 does not.
+	NotesMax int
 	// Locked are keys of the state that the model may not change.
 	Locked []string
 	// Task, unless empty, comes first in this cycle.
@@ -132,20 +145,25 @@ func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("model: %w", err)
 	}
-	action, more, err := parse(reply, c)
+	actions, err := c.talk.Actions(reply)
 	if err != nil {
 		return false, c.problem(err)
 	}
 	c.problems = 0
-	o, err := c.dispatcher.Do(ctx, action)
-	if err != nil {
-		return false, err
+	for i, action := range actions {
+		o, err := c.dispatcher.Do(ctx, action)
+		if err != nil {
+			return false, err
+		}
+		c.talk.Add(o)
+		if o.Done {
+			return true, c.leave(actions[i+1:])
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	if more > 0 {
-		o.Warning = fmt.Sprintf("%d further actions in your reply were not carried out: one at a time. %s", more, o.Warning)
-	}
-	c.conversation.Add(o)
-	return o.Done, nil
+	return false, nil
 }
 
 func (a *Agent) now() time.Time {

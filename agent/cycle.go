@@ -1,15 +1,12 @@
 package agent
 
 import (
-	"context"
+	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
-	"rouse/agent/conversation"
 	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/dispatcher"
@@ -29,12 +26,17 @@ type cycle struct {
 	baseHash string
 	state    *scratchpad.State
 
-	journal      *journal.Writer
-	dispatcher   *dispatcher.Dispatcher
-	conversation *conversation.JSON
+	journal    *journal.Writer
+	dispatcher *dispatcher.Dispatcher
+	talk       talk
+	rules      string
 
 	iterations, tokens, problems int
-	choose                       bool // a task is to be chosen from the goals
+	asked                        int              // tokens of the last request, estimated
+	choose                       bool             // a task is to be chosen from the goals
+	models                       map[string]known // nil until it is asked for
+
+	parked map[[sha256.Size]byte]string // what is shown for parts of the memory
 
 	turn  func() (*observation.Turn, error) // opens the store of observations
 	store *observation.Store                // once it is open
@@ -78,7 +80,6 @@ func put(s *scratchpad.State, task string) []scratchpad.Change {
 // problem records a reply that held no action; the third in a row ends the cycle.
 func (c *cycle) problem(err error) error {
 	c.problems++
-	c.conversation.Problem(err.Error())
 	if err := c.dispatcher.Note("\n[PARSE ERROR] " + journal.Line(err.Error(), maxNote)); err != nil {
 		return err
 	}
@@ -88,46 +89,17 @@ func (c *cycle) problem(err error) error {
 	return nil
 }
 
-// ask sends the next request and journals both sides of it.
-func (a *Agent) ask(ctx context.Context, c *cycle) (model.Reply, error) {
-	req, err := a.request(ctx, c)
-	if err != nil {
-		return model.Reply{}, err
+// leave says which actions of a reply were not carried out because done came
+// before them.
+func (c *cycle) leave(actions []dispatcher.Action) error {
+	if len(actions) == 0 {
+		return nil
 	}
-	if err := c.journal.Append(&journal.Request{Iteration: c.iterations, Tokens: conversation.Tokens(req)}); err != nil {
-		return model.Reply{}, err
+	var names []string
+	for _, a := range actions {
+		names = append(names, a.Tool)
 	}
-	req.OnRetry = func(attempt int, wait time.Duration, err error) {
-		// The journal's end is checked when the reply is written.
-		_ = c.journal.Append(&journal.Retry{Attempt: attempt, Wait: wait.Milliseconds(), Error: err.Error()})
-	}
-	sent := a.now()
-	reply, err := a.Model.Reply(ctx, req)
-	if err != nil {
-		return reply, err
-	}
-	reply.Text = a.Redact.String(reply.Text) // the offline model quotes the operator's own task
-	c.tokens += reply.Usage.Input + reply.Usage.Output
-	return reply, c.journal.Append(&journal.Reply{
-		Text: reply.Text, Calls: a.journalled(reply.Calls), Usage: journal.Usage(reply.Usage), Finish: reply.Finish,
-		Ms: a.now().Sub(sent).Milliseconds(),
-	})
-}
-
-func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
-	state, err := a.hide(c.state).Bytes()
-	if err != nil {
-		return model.Request{}, err
-	}
-	turn := conversation.Turn{
-		State: state, Choose: c.choose && c.state.CurrentTask() == nil,
-		Now: a.now(), Iteration: c.iterations, Of: a.MaxIterations,
-		Tools: c.dispatcher.Offered(), Kept: c.kept,
-	}
-	if end, ok := ctx.Deadline(); ok {
-		turn.Left = time.Until(end)
-	}
-	return c.conversation.Request(turn), nil
+	return c.dispatcher.Note("\n[PARSE ERROR] not carried out, since they came after done: " + journal.Line(strings.Join(names, ", "), maxNote))
 }
 
 // journalled are native calls as the journal has them: without secrets, also
@@ -141,42 +113,4 @@ func (a *Agent) journalled(calls []model.Call) json.RawMessage {
 		return nil
 	}
 	return text
-}
-
-// hide takes the secrets out of the values of a state that is to be sent, so
-// that what is left is YAML still.
-func (a *Agent) hide(s *scratchpad.State) *scratchpad.State {
-	c := s.Clone()
-	for _, key := range s.Keys() {
-		v, _ := s.Value(key)
-		if hidden := a.Redact.Any(v); !reflect.DeepEqual(hidden, v) {
-			// A value that cannot be set is hidden with the text.
-			_ = c.Apply(scratchpad.Change{Op: scratchpad.OpSet, Key: key, Value: hidden})
-		}
-	}
-	return c
-}
-
-// parse finds the action in a reply.
-func parse(reply model.Reply, c *cycle) (dispatcher.Action, int, error) {
-	switch reply.Finish {
-	case "content_filter":
-		return dispatcher.Action{}, 0, errors.New("the reply was cut by the provider's content filter")
-	case "length":
-		return dispatcher.Action{}, 0, errors.New("the reply was cut off at model.max_output; answer with the JSON object alone, or do less at a time")
-	}
-	if len(reply.Calls) > 0 && !strings.Contains(reply.Text, "{") {
-		return fromCall(reply.Calls)
-	}
-	return dispatcher.Parse(reply.Text, c.dispatcher.Repairable)
-}
-
-// fromCall takes a native tool call that a server made of the model's JSON.
-func fromCall(calls []model.Call) (dispatcher.Action, int, error) {
-	text, err := json.Marshal(map[string]any{"tool": calls[0].Name, "args": calls[0].Args})
-	if err != nil {
-		return dispatcher.Action{}, 0, errors.New("the arguments of the call are not JSON")
-	}
-	action, _, err := dispatcher.Parse(string(text), func(string) bool { return false })
-	return action, len(calls) - 1, err
 }

@@ -88,6 +88,12 @@ func (h Home) Journal(cycle string) string {
 // Log is the record of a cycle for people.
 func (h Home) Log(cycle string) string { return filepath.Join(h.Logs(), "cycle_"+cycle+".log") }
 
+// DroppedNotes has what became too much for the notes of the memory.
+func (h Home) DroppedNotes() string { return filepath.Join(h.Logs(), "notes_dropped.log") }
+
+// Models is what was found out about models.
+func (h Home) Models() string { return filepath.Join(h.Logs(), "models.json") }
+
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 

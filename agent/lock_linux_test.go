@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,7 +90,7 @@ func (s *site) files() (names []string) {
 // Of many starts at once, with cycles that end at once, no two overlap.
 func TestCyclesDoNotOverlap(t *testing.T) {
 	s := newSite(t, filepath.Join(quickDir(t), "home"))
-	server := modeltest.New(modeltest.Reply{Text: act("done", `{"summary":"seen"}`), Repeat: true})
+	server := modeltest.New(modeltest.Reply{Action: json.RawMessage(act("done", `{"summary":"seen"}`)), Repeat: true})
 	defer server.Close()
 	var all []*exec.Cmd
 	for range starts {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -96,7 +97,7 @@ func (s *site) wakeAgain(context string) {
 func replying(texts ...string) *modeltest.Server {
 	replies := make([]modeltest.Reply, len(texts))
 	for i, text := range texts {
-		replies[i].Text = text
+		replies[i].Action = json.RawMessage(text)
 	}
 	return modeltest.New(replies...)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,7 +49,7 @@ type script struct {
 	during func(i int)
 }
 
-func (m *script) Reply(context.Context, model.Request) (model.Reply, error) {
+func (m *script) Reply(_ context.Context, req model.Request) (model.Reply, error) {
 	i := m.asked
 	m.asked++
 	if m.during != nil {
@@ -57,7 +58,23 @@ func (m *script) Reply(context.Context, model.Request) (model.Reply, error) {
 	if i >= len(m.replies) {
 		return model.Reply{}, errors.New("no more replies")
 	}
-	return model.Reply{Text: m.replies[i], Finish: "stop", Usage: model.Usage{Input: 10, Output: 2}}, nil
+	r := model.Reply{Text: m.replies[i], Finish: "stop", Usage: model.Usage{Input: 10, Output: 2}}
+	if len(req.Tools) > 0 {
+		r = native(r)
+	}
+	return r, nil
+}
+
+// native makes a call of a reply that is an action.
+func native(r model.Reply) model.Reply {
+	var a struct {
+		Tool string
+		Args json.RawMessage
+	}
+	if json.Unmarshal([]byte(r.Text), &a) == nil && a.Tool != "" {
+		r.Text, r.Calls = "", []model.Call{{ID: "call", Name: a.Tool, Args: a.Args}}
+	}
+	return r
 }
 
 // rig is a home and what its tool did to the world outside it.

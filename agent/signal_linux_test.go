@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -22,7 +23,7 @@ func TestSignals(t *testing.T) {
 	}{
 		{"waiting for the model", modeltest.Reply{Stall: true}, asked},
 		{"waiting to ask again", modeltest.Reply{Status: 503, Headers: map[string]string{"Retry-After": "60"}}, asked},
-		{"in a call that does not want to end", modeltest.Reply{Text: shellReply(stubborn)}, func(s *site, _ *modeltest.Server) bool {
+		{"in a call that does not want to end", modeltest.Reply{Action: json.RawMessage(shellReply(stubborn))}, func(s *site, _ *modeltest.Server) bool {
 			return exists(filepath.Join(s.home.Dir, "workspace", "up"))
 		}},
 	}

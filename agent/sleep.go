@@ -20,6 +20,11 @@ func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
 		// A journal that cannot be written is reported when the end is.
 		_ = c.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
 	}
+	changes, err := a.trimNotes(c, end.Changes)
+	if err != nil {
+		_ = c.journal.Append(&journal.Warning{Text: err.Error()})
+	}
+	end.Changes = changes
 	took := a.now().Sub(c.began)
 	slept, err := a.finish(c, end, took)
 	return Report{
@@ -64,6 +69,9 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 	sleep := journal.Sleep{
 		Outcome: end.Outcome, Exit: end.Exit, Error: end.Error,
 		Iterations: c.iterations, Tokens: c.tokens, Ms: took.Milliseconds(),
+	}
+	if c.dispatcher != nil {
+		sleep.EmptyNotes = c.dispatcher.EmptyNotes()
 	}
 	err := c.end(end)
 	if failed := a.preserve(c); failed != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"rouse/agent/conversation"
 	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/dispatcher"
@@ -72,10 +71,21 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
 		Tools: a.Tools, State: c.state, Journal: j, Redact: a.Redact, Locked: a.Locked, Now: a.Now,
-		Turn: c.turn, Threshold: a.Threshold, Kept: c.kept != "",
+		Turn: c.turn, Threshold: a.Threshold, Kept: c.kept != "", Notes: a.Notes, MaxAnswer: a.maxAnswer(),
+		Summarise: a.summariser(c),
 	}
-	c.conversation = &conversation.JSON{Rules: rules, Redact: a.Redact}
+	c.rules = rules
+	a.speak(c, rules, a.protocol(c))
 	return c.begin(a.Task)
+}
+
+// maxAnswer is how much one scratchpad_read gives, in bytes: about a quarter of
+// a request.
+func (a *Agent) maxAnswer() int {
+	if a.MaxTokens <= 0 {
+		return 0
+	}
+	return max(1024, a.MaxTokens*3/4)
 }
 
 // Preview is the request that a cycle would send first. It changes nothing.

@@ -53,19 +53,30 @@ type Dispatcher struct {
 	// Turn gives the place where large observations are kept, and opens it when
 	// it is first asked; nil keeps none.
 	Turn func() (*observation.Turn, error)
+	// Summarise, unless nil, asks a model to sum up a text that a tool gave back.
+	Summarise func(ctx context.Context, tool, text string) (string, error)
 	// Threshold is the size from which an observation is kept there, in bytes of
 	// its JSON; 0 is 4096.
 	Threshold int
+	// MaxAnswer is the most that one scratchpad_read gives back, in bytes; it is
+	// at most 16 KiB, and 0 is that.
+	MaxAnswer int
 	// Kept says that earlier cycles kept something there.
 	Kept bool
 	// Locked are the keys of the state that the model may not change.
 	Locked []string
+	// Notes says whether calls are to come with a note of earlier results, and
+	// Visible what of these the model can see, as [journal.Note] has it.
+	Notes   tools.NoteMode
+	Visible func() []string
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
 
-	step int
-	seen map[[sha256.Size]byte]int
-	past map[int]Observation // by step, for references
+	step  int
+	noted string // the last note
+	empty int    // calls without a note
+	seen  map[[sha256.Size]byte]int
+	past  map[int]Observation // by step, for references
 	// shelved says that there is something to read in the scratchpad, and
 	// unparked why nothing can be put there.
 	shelved  bool
@@ -75,8 +86,8 @@ type Dispatcher struct {
 // Observation is what the model reads of one action.
 type Observation struct {
 	Step     int             `json:"step"`
-	Tool     string          `json:"tool"`
-	Args     json.RawMessage `json:"args"`
+	Tool     string          `json:"tool,omitempty"`
+	Args     json.RawMessage `json:"args,omitempty"`
 	OK       bool            `json:"ok"`
 	Content  any             `json:"content,omitempty"`
 	Metadata map[string]any  `json:"metadata,omitempty"`
@@ -94,6 +105,8 @@ type Observation struct {
 	Warning string `json:"warning,omitempty"`
 	// Done says that the action ends the cycle.
 	Done bool `json:"-"`
+	// Images are shown to models that can see, once.
+	Images []tools.Media `json:"-"`
 
 	size int64
 	sum  string // of all of the content
@@ -118,23 +131,39 @@ func (o Observation) text() string {
 func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	d.step++
 	o := Observation{Step: d.step, Tool: d.Redact.String(a.Tool), Args: d.cleanArgs(a.Args)}
-	var err error
-	switch o.Tool {
-	case "update_scratchpad":
-		err = d.record(&o, d.update(&o))
-	case "done":
-		err = d.record(&o, d.done(&o))
-	default:
-		err = d.call(ctx, &o)
+	var compact bytes.Buffer
+	if json.Compact(&compact, o.Args) == nil {
+		o.Args = compact.Bytes()
 	}
-	if err != nil {
+	if err := d.takeNote(&o); err != nil {
+		return o, err
+	}
+	if err := d.branch(ctx, &o); err != nil {
 		return o, err
 	}
 	if d.past == nil {
 		d.past = map[int]Observation{}
 	}
-	d.past[o.Step] = o
+	past := o
+	past.Images = nil
+	d.past[o.Step] = past
 	return o, d.guard(&o)
+}
+
+func (d *Dispatcher) branch(ctx context.Context, o *Observation) error {
+	switch {
+	case !isObject(o.Args):
+		return d.refuse(o, "arguments: want a JSON object")
+	case o.Tool == "update_scratchpad":
+		return d.record(o, d.update(o))
+	case o.Tool == "done":
+		return d.record(o, d.done(o))
+	}
+	return d.call(ctx, o)
+}
+
+func isObject(args json.RawMessage) bool {
+	return bytes.HasPrefix(args, []byte("{")) && json.Valid(args)
 }
 
 // cleanArgs takes out secrets that needless escapes, such as \u0061 for a, hid
@@ -221,7 +250,8 @@ func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, call tools.Call, 
 	}
 	o.OK, o.Error = res.OK, d.Redact.String(res.Error)
 	o.Metadata, _ = d.Redact.Any(res.Metadata).(map[string]any)
-	d.present(o, out)
+	d.keepMedia(o, res.Media)
+	d.present(ctx, o, out)
 }
 
 // record journals an action that is not a tool; err, if it is for the model to

@@ -60,7 +60,7 @@ func say(readOnly bool, name string) tools.Tool {
 
 const secret = "correct-horse-battery"
 
-func newDispatcher(t *testing.T, yaml string) (*Dispatcher, *record) {
+func newDispatcher(t testing.TB, yaml string) (*Dispatcher, *record) {
 	t.Helper()
 	set, err := tools.NewSet(say(false, "say"), say(true, "look"))
 	if err != nil {

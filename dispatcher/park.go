@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (d *Dispatcher) newWriter(step int, tool string) *observation.Writer {
 
 // present fills in what the model sees of the content: all of it if it is
 // small, else a synthetic view of what is parked, else its beginning and end.
-func (d *Dispatcher) present(o *Observation, out *output) {
+func (d *Dispatcher) present(ctx context.Context, o *Observation, out *output) {
 	o.size, o.sum = out.bytes, out.digest()
 	if out.writer == nil {
 		o.Content = out.text()
@@ -71,6 +72,8 @@ func (d *Dispatcher) present(o *Observation, out *output) {
 		o.Metadata = nil
 	}
 	d.shelved = true
+	d.showParked(o)
+	d.sumUp(ctx, o)
 }
 
 // fits says whether an observation is shown as it is.

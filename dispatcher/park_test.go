@@ -16,7 +16,7 @@ import (
 )
 
 // withStore gives the dispatcher a store of its own and a tool that says much.
-func withStore(t *testing.T, say func(c tools.Call) tools.Result) (*Dispatcher, *record) {
+func withStore(t testing.TB, say func(c tools.Call) tools.Result) (*Dispatcher, *record) {
 	t.Helper()
 	d, r := newDispatcher(t, "")
 	type none struct{}

@@ -21,8 +21,16 @@ const (
 	keepName = "scratchpad_keep"
 )
 
-// maxAnswer is the most that one scratchpad_read gives back, in bytes.
+// maxAnswer is the most that one scratchpad_read gives back, in bytes, unless
+// the dispatcher has less.
 const maxAnswer = 16 << 10
+
+func (d *Dispatcher) maxAnswer() int {
+	if d.MaxAnswer <= 0 {
+		return maxAnswer
+	}
+	return min(d.MaxAnswer, maxAnswer)
+}
 
 //go:embed scratchpad_read.md
 var readText string
@@ -42,6 +50,8 @@ type readArgs struct {
 	MaxMatches int    `json:"max_matches,omitempty" jsonschema:"for grep; default 50"`
 	Query      string `json:"query,omitempty" jsonschema:"for json: a jq query"`
 	Encoding   string `json:"encoding,omitempty" jsonschema:"for binary content: base64 (default) or hex"`
+
+	most int // bytes of the answer
 }
 
 type keepArgs struct {
@@ -67,6 +77,7 @@ func (d *Dispatcher) read(ctx context.Context, _ tools.Call, a readArgs) tools.R
 		return tools.Fail("%v", err)
 	}
 	defer c.Close()
+	a.most = d.maxAnswer()
 	res, err := readContent(ctx, c, a)
 	if err != nil {
 		return tools.Fail("%v", err)
@@ -87,7 +98,7 @@ func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools
 	if err != nil {
 		return tools.Result{}, err
 	}
-	limit := maxAnswer
+	limit := a.most
 	if c.Kind == observation.Binary {
 		limit /= 2 // base64 and hex are longer than what they say
 	}
@@ -128,9 +139,9 @@ func span(c *observation.Content, a readArgs) (unit observation.Unit, start, end
 		start = value(a.Start, 1)
 		return observation.Lines, start, value(a.End, start+100), nil
 	case "full":
-		if c.Bytes > maxAnswer {
+		if c.Bytes > int64(a.most) {
 			return unit, 0, 0, fmt.Errorf("the content has %d bytes, an answer at most %d: use grep to find, lines or range to read on, json to query, "+
-				`or pass it to another tool as "{{step%d.content}}"`, c.Bytes, maxAnswer, c.Step)
+				`or pass it to another tool as "{{step%d.content}}"`, c.Bytes, a.most, c.Step)
 		}
 		return unit, 0, total, nil
 	}
@@ -161,7 +172,7 @@ func grep(ctx context.Context, c *observation.Content, a readArgs) (tools.Result
 	}
 	found, err := c.Grep(ctx, observation.Query{
 		Pattern: a.Pattern, IgnoreCase: a.IgnoreCase, Context: a.Context, MaxMatches: a.MaxMatches,
-		From: value(a.Start, 0), MaxBytes: maxAnswer - 2<<10,
+		From: value(a.Start, 0), MaxBytes: a.most - a.most/8,
 	})
 	if err != nil {
 		return tools.Result{}, err
@@ -219,7 +230,7 @@ func query(ctx context.Context, c *observation.Content, a readArgs) (tools.Resul
 	if a.Query == "" {
 		return tools.Result{}, errors.New("json needs a query, in jq's syntax")
 	}
-	found, err := c.JSON(ctx, a.Query, maxAnswer)
+	found, err := c.JSON(ctx, a.Query, a.most)
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"rouse/agent/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
@@ -19,6 +17,15 @@ var updateText string
 
 //go:embed done.md
 var doneText string
+
+// The schemas are for models alone: what they are called with is checked by the
+// memory itself, which takes a text for a list of one.
+var (
+	updateSchema = json.RawMessage(`{"type":"object","properties":{"goals":{"type":"array","items":{"type":"string"}},` +
+		`"current_task":{"type":"string","description":"empty for none"},"pending_actions":{"type":"array","items":{"type":"string"}},` +
+		`"completed_tasks":{"type":"array","items":{"type":"string"}},"notes":{"type":"string"}},"additionalProperties":true}`)
+	doneSchema = json.RawMessage(`{"type":"object","properties":{"summary":{"type":"string"}},"required":["summary"]}`)
+)
 
 // refusal is an error that the model reads.
 type refusal struct{ msg string }
@@ -31,12 +38,9 @@ func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(for
 // actions that every home has, then what reads the scratchpad once there is
 // something in it.
 func (d *Dispatcher) Offered() []tools.Tool {
-	str := &jsonschema.Schema{Type: "string"}
 	list := append(d.Tools.All(),
-		tools.Tool{Name: "update_scratchpad", Description: strings.TrimSpace(updateText), Schema: &jsonschema.Schema{Type: "object"}},
-		tools.Tool{Name: "done", Description: strings.TrimSpace(doneText), Schema: &jsonschema.Schema{
-			Type: "object", Properties: map[string]*jsonschema.Schema{"summary": str}, Required: []string{"summary"},
-		}},
+		tools.Tool{Name: "update_scratchpad", Description: strings.TrimSpace(updateText), Raw: updateSchema},
+		tools.Tool{Name: "done", Description: strings.TrimSpace(doneText), Raw: doneSchema},
 	)
 	if d.shelved || d.Kept {
 		list = append(list, d.shelfTools()...)

@@ -26,6 +26,8 @@ type Config struct {
 	Workspace string `yaml:"workspace"`
 	Model     Model  `yaml:"model"`
 	Cycle     Cycle  `yaml:"cycle"`
+	// Conversation says what the model is shown.
+	Conversation Conversation `yaml:"conversation"`
 	// Observations says what becomes of large tool outputs.
 	Observations Observations `yaml:"observations"`
 	Tools        Tools        `yaml:"tools"`
@@ -42,7 +44,7 @@ type Model struct {
 	Name        string   `yaml:"name"`
 	BaseURL     string   `yaml:"base_url"`
 	APIKeyEnv   string   `yaml:"api_key_env"`
-	Protocol    string   `yaml:"protocol"`   // auto or json
+	Protocol    string   `yaml:"protocol"`   // auto, tools or json
 	MaxOutput   int      `yaml:"max_output"` // tokens of one reply
 	IdleTimeout Duration `yaml:"idle_timeout"`
 	Retries     int      `yaml:"retries"`
@@ -54,6 +56,18 @@ type Cycle struct {
 	Timeout       Duration `yaml:"timeout"`
 	// Locked are keys of the state that the model may not change.
 	Locked []string `yaml:"locked"`
+	// NotesMax bounds the notes of the memory.
+	NotesMax Size `yaml:"notes_max"`
+}
+
+// Conversation bounds what the model is shown.
+type Conversation struct {
+	// MaxTokens bounds one request, estimated.
+	MaxTokens int `yaml:"max_tokens"`
+	// KeepResults of the latest results are not pruned.
+	KeepResults int `yaml:"keep_results"`
+	// TaskScratchpad says whether calls come with notes: required, optional or off.
+	TaskScratchpad string `yaml:"task_scratchpad"`
 }
 
 // Observations configures how large tool outputs are kept.
@@ -67,7 +81,7 @@ type Observations struct {
 	// MaxBytes bounds what all of them take on the disk.
 	MaxBytes Size   `yaml:"max_bytes"`
 	Codec    string `yaml:"codec"`   // zstd or raw
-	Summary  string `yaml:"summary"` // preview
+	Summary  string `yaml:"summary"` // preview or model
 }
 
 // Tools configures the tools.
@@ -105,7 +119,8 @@ func Default() Config {
 			Provider: "auto", Name: "gpt-5-mini", APIKeyEnv: "OPENAI_API_KEY", Protocol: "auto",
 			MaxOutput: 8192, IdleTimeout: Duration(2 * time.Minute), Retries: 4,
 		},
-		Cycle: Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute)},
+		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10},
+		Conversation: Conversation{MaxTokens: 32000, KeepResults: 3, TaskScratchpad: "required"},
 	}
 	c.Observations = Observations{
 		Threshold: 4096, PreviewChars: 500, TTL: Duration(time.Hour), MaxBytes: 2 << 30, Codec: "zstd", Summary: "preview",
@@ -202,8 +217,8 @@ func (c *Config) check() error {
 	switch {
 	case !oneOf(m.Provider, "auto", "openai", "offline"):
 		return fmt.Errorf("model.provider %q: use auto, openai or offline", m.Provider)
-	case !oneOf(m.Protocol, "auto", "json"):
-		return fmt.Errorf("model.protocol %q: use auto or json (native tool calling is not built yet)", m.Protocol)
+	case !oneOf(m.Protocol, "auto", "tools", "json"):
+		return fmt.Errorf("model.protocol %q: use auto, tools or json", m.Protocol)
 	case !variable.MatchString(m.APIKeyEnv):
 		return errors.New("model.api_key_env: name the environment variable that holds the key, not the key")
 	case m.MaxOutput < 1 || m.Retries < 0 || m.IdleTimeout <= 0:
@@ -220,8 +235,14 @@ func (c *Config) check() error {
 		return errors.New("observations: ttl must be above 0, max_bytes at least 1MiB")
 	case !oneOf(o.Codec, "zstd", "raw"):
 		return fmt.Errorf("observations.codec %q: use zstd or raw", o.Codec)
-	case o.Summary != "preview":
-		return fmt.Errorf("observations.summary %q: use preview (summaries by a model are not built yet)", o.Summary)
+	case !oneOf(o.Summary, "preview", "model"):
+		return fmt.Errorf("observations.summary %q: use preview or model", o.Summary)
+	case y.NotesMax < 1<<10:
+		return errors.New("cycle.notes_max: use at least 1KiB")
+	case c.Conversation.MaxTokens < 4000 || c.Conversation.KeepResults < 1:
+		return errors.New("conversation: max_tokens must be at least 4000, keep_results at least 1")
+	case !oneOf(c.Conversation.TaskScratchpad, "required", "optional", "off"):
+		return fmt.Errorf("conversation.task_scratchpad %q: use required, optional or off", c.Conversation.TaskScratchpad)
 	case c.Tools.Shell.Timeout <= 0 || c.Tools.HTTP.Timeout <= 0:
 		return errors.New("tools: timeouts must be above 0")
 	case c.Workspace == "":

@@ -2,12 +2,14 @@ package conversation
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/internal/redact"
 	"rouse/tools"
@@ -15,18 +17,21 @@ import (
 
 func turn() Turn {
 	return Turn{
-		Tools: []tools.Tool{tools.Echo()},
-		State: []byte("goals: []\ncurrent_task: look\n"), Iteration: 2, Of: 20, Left: 14*time.Minute + 400*time.Millisecond,
+		Tools:     []tools.Tool{tools.Echo()},
+		State:     func() ([]byte, string, error) { return []byte("goals: []\ncurrent_task: look\n"), "", nil },
+		Iteration: 2, Of: 20, Left: 14*time.Minute + 400*time.Millisecond,
 		Now: time.Date(2026, 4, 1, 15, 1, 54, 0, time.FixedZone("", 7200)),
 	}
 }
 
 // The offline model and people read this text: its form is fixed.
 func TestRequest(t *testing.T) {
-	c := &JSON{Rules: "Be good."}
+	c := &JSON{Options: Options{Rules: "Be good."}}
 	c.Add(dispatcher.Observation{Step: 1, Tool: "echo", Args: json.RawMessage(`{"message":"a<b"}`), OK: true, Content: "ECHO: a<b\n```\n"})
-	c.Problem("no JSON object in the reply")
-	r := c.Request(turn())
+	if _, err := c.Actions(model.Reply{Text: "hm"}); err == nil {
+		t.Error("prose is an action")
+	}
+	r := ask(t, c, turn())
 	if r.Messages[0].Role != "system" || r.Messages[0].Content != "Be good." {
 		t.Errorf("system message %+v", r.Messages[0])
 	}
@@ -37,7 +42,7 @@ func TestRequest(t *testing.T) {
 		"\nTools:\n- echo: ",
 		`args: {"type":"object","properties":{"message":`,
 		"\nResults:\n" + `{"step":1,"tool":"echo","args":{"message":"a<b"},"ok":true,"content":"ECHO: a<b\n` + "```" + `\n"}` + "\n",
-		"Your last reply held no valid action: no JSON object in the reply\n",
+		"Your last reply held no valid action: no JSON object in the reply",
 		"Work on current_task.",
 	} {
 		if !strings.Contains(text, want) {
@@ -46,22 +51,49 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// asked is either protocol.
+type asked interface {
+	Request(Turn) (model.Request, Pruned, error)
+}
+
+func ask(t *testing.T, c asked, turn Turn) model.Request {
+	t.Helper()
+	r, _, err := c.Request(turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestChoose(t *testing.T) {
-	c := &JSON{}
-	tn := turn()
-	tn.Choose = true
-	if text := c.Request(tn).Messages[1].Content; !strings.Contains(text, "Choose one that serves the goals") {
-		t.Error(text)
+	for _, c := range []asked{&JSON{}, &Native{}} {
+		tn := turn()
+		tn.Choose = true
+		if text := ask(t, c, tn).Messages[1].Content; !strings.Contains(text, "Choose one that serves the goals") {
+			t.Error(text)
+		}
+	}
+}
+
+func TestStateThatCannotBeShown(t *testing.T) {
+	for _, c := range []asked{&JSON{}, &Native{}} {
+		tn := turn()
+		tn.State = func() ([]byte, string, error) { return nil, "", errors.New("no state") }
+		if _, _, err := c.Request(tn); err == nil {
+			t.Errorf("%T: no error", c)
+		}
 	}
 }
 
 func TestOnlyTheLatestResults(t *testing.T) {
 	c := &JSON{}
 	for step := range 5 {
-		c.Problem("old")
+		if _, err := c.Actions(model.Reply{Text: `{"tool": "t", "args": {}}`}); err != nil {
+			t.Fatal(err)
+		}
 		c.Add(dispatcher.Observation{Step: step + 1, Tool: "t", OK: true, Content: "x"})
 	}
-	text := c.Request(turn()).Messages[1].Content
+	text := ask(t, c, turn()).Messages[1].Content
 	var steps []string
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, `{"step":`) {
@@ -71,20 +103,35 @@ func TestOnlyTheLatestResults(t *testing.T) {
 	if diff := cmp.Diff([]string{"3", "4", "5"}, steps); diff != "" {
 		t.Error(diff)
 	}
-	if strings.Contains(text, "old") {
+	if strings.Contains(text, "no valid action") {
 		t.Error("a problem outlives a good reply")
+	}
+}
+
+// TestJSONRoom keeps the results within half of a request.
+func TestJSONRoom(t *testing.T) {
+	s := &shelf{}
+	c := &JSON{Options: Options{MaxTokens: 6000, Shelf: s}}
+	for step := range 3 {
+		c.Add(dispatcher.Observation{Step: step + 1, Tool: "t", OK: true, Content: strings.Repeat("one two ", 1000)})
+	}
+	r, pruned, err := c.Request(turn())
+	if err != nil || len(pruned.Steps) != 2 || pruned.Tokens > 6000 || len(s.texts) != 2 {
+		t.Errorf("%+v, %v, %d parked, %d tokens", pruned, err, len(s.texts), estRequest(r))
 	}
 }
 
 // What is sent is clean even where the operator's own files are not.
 func TestSecretsAreNotSent(t *testing.T) {
 	const secret = "correct-horse-battery"
-	c := &JSON{Rules: "password " + secret, Redact: redact.New(map[string]string{"P": secret})}
-	tn := turn()
-	tn.State = []byte("notes: " + secret + "\n")
-	for _, m := range c.Request(tn).Messages {
-		if strings.Contains(m.Content, secret) {
-			t.Errorf("%s message: %s", m.Role, m.Content)
+	opt := Options{Rules: "password " + secret, Redact: redact.New(map[string]string{"P": secret})}
+	for _, c := range []asked{&JSON{Options: opt}, &Native{Options: opt}} {
+		tn := turn()
+		tn.State = func() ([]byte, string, error) { return []byte("notes: " + secret + "\n"), "", nil }
+		for _, m := range ask(t, c, tn).Messages {
+			if strings.Contains(m.Content, secret) {
+				t.Errorf("%T: %s message: %s", c, m.Role, m.Content)
+			}
 		}
 	}
 }

@@ -65,6 +65,8 @@ type Wake struct {
 type Request struct {
 	Iteration int `json:"iteration"`
 	Tokens    int `json:"tokens"` // estimated
+	// For is what is asked for where that is not the next action, such as summary.
+	For string `json:"for,omitempty"`
 }
 
 // Reply is what the model answered.
@@ -114,6 +116,37 @@ type Result struct {
 	Changes []scratchpad.Change `json:"changes,omitempty"`
 }
 
+// Note is what the model wrote of earlier results when it asked for a step.
+type Note struct {
+	Step int    `json:"step"`
+	Text string `json:"text"`
+	// From are the results that the model could see: the id of each that is in
+	// the scratchpad, else its step, as "step3".
+	From []string `json:"from,omitempty"`
+	// Changes are what the memory keeps of it.
+	Changes []scratchpad.Change `json:"changes,omitempty"`
+}
+
+// Prune says that old results were replaced by stubs, after they were parked.
+type Prune struct {
+	Steps []int `json:"steps"`
+	// Folded is how many of the oldest iterations became part of one message.
+	Folded int `json:"folded,omitempty"`
+	// Tokens are what is left, estimated.
+	Tokens int `json:"tokens"`
+}
+
+// Protocol says that the cycle goes on in another protocol than it began with.
+type Protocol struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// Warning is something that the operator should look at.
+type Warning struct {
+	Text string `json:"text"`
+}
+
 // State is a change of the memory that has been made.
 type State struct {
 	Changes []scratchpad.Change `json:"changes"`
@@ -149,6 +182,8 @@ type Sleep struct {
 	Iterations int    `json:"iterations"`
 	Tokens     int    `json:"tokens"`
 	Ms         int64  `json:"ms"`
+	// EmptyNotes counts the calls that came without a note.
+	EmptyNotes int `json:"empty_notes,omitempty"`
 }
 
 // Outcomes of a cycle.
@@ -160,23 +195,27 @@ const (
 	Signal  = "signal"
 )
 
-func (*Wake) event() string    { return "wake" }
-func (*Request) event() string { return "request" }
-func (*Reply) event() string   { return "reply" }
-func (*Intent) event() string  { return "intent" }
-func (*Started) event() string { return "started" }
-func (*Result) event() string  { return "result" }
-func (*State) event() string   { return "state" }
-func (*Limit) event() string   { return "limit" }
-func (*Retry) event() string   { return "retry" }
-func (*End) event() string     { return "end" }
-func (*Sleep) event() string   { return "sleep" }
+func (*Wake) event() string     { return "wake" }
+func (*Request) event() string  { return "request" }
+func (*Reply) event() string    { return "reply" }
+func (*Intent) event() string   { return "intent" }
+func (*Started) event() string  { return "started" }
+func (*Result) event() string   { return "result" }
+func (*Note) event() string     { return "note" }
+func (*Prune) event() string    { return "prune" }
+func (*Protocol) event() string { return "protocol" }
+func (*Warning) event() string  { return "warning" }
+func (*State) event() string    { return "state" }
+func (*Limit) event() string    { return "limit" }
+func (*Retry) event() string    { return "retry" }
+func (*End) event() string      { return "end" }
+func (*Sleep) event() string    { return "sleep" }
 
 // payload gives an empty payload of the kind, or nil.
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning),
 	} {
 		if p.event() == kind {
 			return p

@@ -112,6 +112,8 @@ func Changes(e Event) []scratchpad.Change {
 		return d.Changes
 	case *Result:
 		return d.Changes
+	case *Note:
+		return d.Changes
 	case *End:
 		return d.Changes
 	}

@@ -27,6 +27,14 @@ func (e Event) Text() string {
 		return fmt.Sprintf("call   step %d: %s(%s)", d.Step, Line(d.Tool, 64), Line(string(d.Args), textRunes))
 	case *Result:
 		return d.text()
+	case *Note:
+		return fmt.Sprintf("note   step %d: %s", d.Step, Line(d.Text, textRunes))
+	case *Prune:
+		return fmt.Sprintf("prune  %d results, %d iterations folded, about %d tokens left", len(d.Steps), d.Folded, d.Tokens)
+	case *Protocol:
+		return fmt.Sprintf("model  protocol %s: %s", d.Name, Line(d.Reason, textRunes))
+	case *Warning:
+		return "warn   " + Line(d.Text, textRunes)
 	case *State:
 		return "state  " + changeText(d.Changes)
 	case *Limit:

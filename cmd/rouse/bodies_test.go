@@ -98,7 +98,7 @@ func cuts() (list []body) {
 	return list
 }
 
-// natives are replies with native calls, which nobody asked for.
+// natives are replies with native calls where json was asked for.
 func natives() []body {
 	arguments := json.RawMessage(`{"command": "echo x >>effects"}`)
 	native := func(id string) model.Call { return model.Call{ID: id, Name: "shell", Args: arguments} }
@@ -171,28 +171,34 @@ func bomb(size int) string {
 // the memory differs by notes alone.
 func TestModelBodies(t *testing.T) {
 	var effects, errors atomic.Int32
-	list := append(append(append(texts(), cuts()...), natives()...), responses()...)
+	protocols := map[string][]body{
+		"json":  append(append(append(texts(), cuts()...), natives()...), responses()...),
+		"tools": append(nativeBodies(), withoutText(responses())...),
+	}
 	t.Run("all", func(t *testing.T) {
-		for _, b := range list {
-			t.Run(b.name, func(t *testing.T) {
-				t.Parallel()
-				effects.Add(int32(b.check(t)))
-				if b.exit != 0 {
-					errors.Add(1)
-				}
-			})
+		for protocol, list := range protocols {
+			for _, b := range list {
+				t.Run(protocol+"/"+b.name, func(t *testing.T) {
+					t.Parallel()
+					effects.Add(int32(b.check(t, protocol)))
+					if b.exit != 0 {
+						errors.Add(1)
+					}
+				})
+			}
 		}
 	})
+	list := append(protocols["json"], protocols["tools"]...)
 	t.Logf("%d bodies, %d of them end the cycle; effects of valid calls %d, of others 0", len(list), errors.Load(), effects.Load())
 }
 
-func (b body) check(t *testing.T) int {
+func (b body) check(t *testing.T, protocol string) int {
 	r := newRig(t)
 	idle := "2m"
 	if b.reply.Stall {
 		idle = "100ms"
 	}
-	r.write("rouse.yaml", "model: {retries: 0, idle_timeout: "+idle+"}\ncycle: {timeout: 50s}\n")
+	r.write("rouse.yaml", "model: {protocol: "+protocol+", retries: 0, idle_timeout: "+idle+"}\ncycle: {timeout: 50s}\n")
 	r.write("scratchpad/active.yaml", "goals: [a]\ncurrent_task: look\npending_actions: [b, c]\nmine: {d: 1}\n")
 	r.env = append(r.env, "OPENAI_API_KEY=the-key-of-the-test")
 	r.serve(b.reply, done())

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -156,7 +157,7 @@ func (o outcome) oneLine(t *testing.T, what ...string) {
 
 // call is a reply of the model that asks for a tool.
 func call(tool, args string) modeltest.Reply {
-	return modeltest.Reply{Text: `{"tool": "` + tool + `", "args": ` + args + `}`}
+	return modeltest.Reply{Action: json.RawMessage(`{"tool": "` + tool + `", "args": ` + args + `}`)}
 }
 
 func done() modeltest.Reply { return call("done", `{"summary": "went on"}`) }

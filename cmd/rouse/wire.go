@@ -105,6 +105,10 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Redact: hide, Mark: mark, Now: a.now,
 		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
+		Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
+		NotesMax:  int(c.Cycle.NotesMax), Protocol: c.Model.Protocol, ModelID: c.Model.Name + " at " + c.Model.BaseURL,
+		MaxTokens: c.Conversation.MaxTokens, KeepResults: c.Conversation.KeepResults,
+		Notes: tools.NoteMode(c.Conversation.TaskScratchpad),
 	}, nil
 }
 

@@ -1,0 +1,147 @@
+// Package conversation decides what the model sees, in one of two protocols.
+//
+// [JSON] is for models without native tool calling: each request is one system
+// message (the rules) and one user message (the memory, the tools, the latest
+// results), and the answer is one JSON object.
+//
+// [Native] is one conversation a cycle: the rules, the memory as it was at wake,
+// then calls and results. It only ever grows, so that what a provider has cached
+// of it stays valid, until it passes a high-water mark: then old results become
+// stubs in one batch, and where that is not enough the oldest iterations are
+// folded into one message. What leaves the conversation is parked first, and can
+// be read again with scratchpad_read.
+package conversation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"rouse/agent/model"
+	"rouse/dispatcher"
+	"rouse/internal/redact"
+	"rouse/tools"
+)
+
+// Options are what both protocols need to know.
+type Options struct {
+	Rules  string
+	Redact *redact.Redactor
+	// Notes says whether tools get the parameter task_scratchpad.
+	Notes tools.NoteMode
+	// MaxTokens is how large a request may be, estimated; 0 is 32,000.
+	MaxTokens int
+	// Keep is how many of the latest results stay as they are; 0 is 3.
+	Keep int
+	// Shelf takes what leaves the conversation; nil keeps nothing of it.
+	Shelf Shelf
+}
+
+// Shelf parks what leaves a conversation.
+type Shelf interface {
+	Park(dispatcher.Observation) (dispatcher.Observation, error)
+	ParkText(from, text string) (id string, err error)
+}
+
+func (o Options) limit() int {
+	if o.MaxTokens <= 0 {
+		return 32000
+	}
+	return o.MaxTokens
+}
+
+func (o Options) keep() int {
+	if o.Keep <= 0 {
+		return 3
+	}
+	return o.Keep
+}
+
+// Turn is what a request says beside what the conversation holds.
+type Turn struct {
+	// State gives the memory as YAML, and what is to be said of it.
+	State     func() (yaml []byte, remark string, err error)
+	Tools     []tools.Tool
+	Kept      string // what earlier cycles kept of their observations
+	Choose    bool   // there is no task: one is to be chosen from the goals
+	Now       time.Time
+	Iteration int // from 1
+	Of        int // iterations of a cycle
+	Left      time.Duration
+	// Urge, unless empty, tells the model to come to an end.
+	Urge string
+}
+
+// Pruned says what was taken out of a request to make room.
+type Pruned struct {
+	Steps  []int
+	Folded int // iterations
+	Tokens int // of the request, estimated
+}
+
+// intro is how a cycle, or a request of the json protocol, begins.
+func (t Turn) intro() string {
+	return fmt.Sprintf("Time: %s\nIteration %d of %d; %s left in this cycle.\n\n",
+		t.Now.Format("2006-01-02 15:04:05 -07:00 Monday"), t.Iteration, t.Of, t.Left.Round(time.Second))
+}
+
+func (t Turn) state() (string, error) {
+	yaml, remark, err := t.State()
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("State (scratchpad/active.yaml):\n```yaml\n%s\n```\n", strings.TrimRight(string(yaml), "\r\n"))
+	if remark != "" {
+		text += remark + "\n"
+	}
+	return text + "\n", nil
+}
+
+func (t Turn) kept() string {
+	if t.Kept == "" {
+		return ""
+	}
+	return "Kept observations, to be read with scratchpad_read:\n" + t.Kept + "\n"
+}
+
+// described are the tools as models see them.
+func described(list []tools.Tool, notes tools.NoteMode) []model.Tool {
+	var all []model.Tool
+	for _, t := range list {
+		all = append(all, model.Tool{Name: t.Name, Description: t.Description, Parameters: tools.WithNote(t.Parameters(), notes)})
+	}
+	return all
+}
+
+// cut says why a reply is not whole. Half a call is never carried out.
+func cut(reply model.Reply) error {
+	switch reply.Finish {
+	case "content_filter":
+		return errors.New("the reply was cut by the provider's content filter")
+	case "length":
+		return errors.New("the reply was cut off at model.max_output; answer with the action alone, or do less at a time")
+	}
+	return nil
+}
+
+// encode is a value as JSON that leaves <, > and & readable.
+func encode(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprintf(`{"ok":false,"error":%q}`, err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// brief is a text as one line of at most limit characters.
+func brief(text string, limit int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > limit {
+		text = string(runes[:limit]) + "…"
+	}
+	return text
+}

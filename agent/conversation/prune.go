@@ -1,0 +1,188 @@
+package conversation
+
+import (
+	"fmt"
+	"strings"
+
+	"rouse/agent/model"
+	"rouse/tools"
+)
+
+// Where pruning ends, in parts of the limit: stubs down to the low-water mark;
+// where stubs alone leave more than foldAbove, old iterations are folded until
+// foldTo is left. So what stays unchanged stays long.
+const (
+	lowWater  = 0.5
+	foldAbove = 0.7
+	foldTo    = 0.35
+	foldMost  = 0.2 // of the limit, that the folded message may take
+)
+
+// fit makes the conversation small enough for the next request, in one batch if
+// it passed the high-water mark, and says what it took out.
+func (c *Native) fit() (p Pruned) {
+	if limit := float64(c.limit()); float64(c.size()) > limit {
+		c.stubs(&p, int(limit*lowWater), c.keep())
+		if float64(c.size()) > limit*foldAbove {
+			c.fold(&p, int(limit*foldTo))
+		}
+		c.stubs(&p, int(limit*foldAbove), 1)
+		c.stubs(&p, int(limit), 0)
+	}
+	p.Tokens = c.size()
+	return p
+}
+
+// Shrink makes the next request smaller than the last one, which the server
+// found too long.
+func (c *Native) Shrink() {
+	c.MaxTokens = c.tokens(c.last) * 3 / 4
+}
+
+// size estimates the next request.
+func (c *Native) size() int {
+	n := c.headCost + c.toolsCost
+	for _, m := range c.folded.messages() {
+		n += estMessage(m)
+	}
+	for _, r := range c.rounds {
+		n += r.size()
+	}
+	c.last = n
+	return c.tokens(n)
+}
+
+func (r *round) size() int {
+	if r.cost == 0 {
+		for _, m := range r.messages() {
+			r.cost += estMessage(m)
+		}
+	}
+	return r.cost
+}
+
+// stubs replaces results by stubs, the oldest first, until the conversation has
+// the wanted size or only the last keep results are left.
+func (c *Native) stubs(p *Pruned, want, keep int) {
+	size, left := c.size(), -keep
+	for _, r := range c.rounds {
+		left += len(r.results)
+	}
+	for i, r := range c.rounds {
+		for k := range r.results {
+			if left--; left < 0 || size <= want {
+				return
+			}
+			if r.results[k].stub || Est(r.results[k].text) <= stubTokens {
+				continue
+			}
+			before := Est(r.results[k].text)
+			r.results[k], r.cost = c.stubbed(i, k), 0
+			size -= c.tokens(before - Est(r.results[k].text))
+			p.Steps = append(p.Steps, r.results[k].o.Step)
+		}
+	}
+}
+
+// stubbed is a result as a stub; the last one of an iteration has the facts that
+// the model wrote down after it.
+func (c *Native) stubbed(i, k int) result {
+	r := c.rounds[i]
+	facts := ""
+	if i+1 < len(c.rounds) && k == len(r.results)-1 {
+		facts = c.rounds[i+1].notes
+	}
+	res := newResult(r.results[k].call, c.stub(r.results[k].o, facts))
+	res.stub = true
+	return res
+}
+
+// fold makes one message of the oldest iterations until the conversation has the
+// wanted size; the last ones stay.
+func (c *Native) fold(p *Pruned, want int) {
+	size, n := c.size(), 0
+	for n < len(c.rounds)-c.keep() && size > want {
+		size -= c.tokens(c.rounds[n].size() - Est(c.rounds[n].brief()))
+		n++
+	}
+	for i, r := range c.rounds[:n] {
+		for k := range r.results {
+			if !r.results[k].stub && Est(r.results[k].text) > stubTokens {
+				r.results[k] = c.stubbed(i, k)
+				p.Steps = append(p.Steps, r.results[k].o.Step)
+			}
+		}
+		c.folded.add(r.brief())
+	}
+	c.rounds = append([]*round(nil), c.rounds[n:]...)
+	p.Folded = n
+	c.folded.archive(&c.Options, int(float64(c.limit())*foldMost))
+}
+
+// brief is an iteration in a few lines: what was asked for, what became of it,
+// and what was noted.
+func (r *round) brief() string {
+	var b strings.Builder
+	if r.notes != "" {
+		fmt.Fprintf(&b, "you noted: %s\n", brief(r.notes, 2000))
+	}
+	for i, res := range r.results {
+		call := model.Call{Name: res.o.Tool}
+		if i < len(r.reply.Calls) {
+			call = r.reply.Calls[i]
+		}
+		limit := 160
+		if call.Name == "update_scratchpad" {
+			limit = 2000
+		}
+		args, _ := tools.TakeNote(call.Args)
+		fmt.Fprintf(&b, "step %d: %s(%s) → %s\n", res.o.Step, call.Name, brief(string(args), limit), res.brief())
+	}
+	return b.String()
+}
+
+func (res result) brief() string {
+	o := res.o
+	switch {
+	case !o.OK:
+		return "failed: " + brief(o.Error, 200)
+	case o.ScratchpadID != "":
+		return fmt.Sprintf("%d bytes, scratchpad_id %s", o.SizeBytes, o.ScratchpadID)
+	case o.Content == nil:
+		return "ok"
+	}
+	return brief(fmt.Sprint(o.Content), 300)
+}
+
+// fold is what became of the iterations that are no longer there.
+type fold struct {
+	archives []string // where older lines are
+	lines    []string // one iteration each
+}
+
+func (f *fold) add(text string) { f.lines = append(f.lines, text) }
+
+func (f *fold) messages() []model.Message {
+	if len(f.lines)+len(f.archives) == 0 {
+		return nil
+	}
+	text := "[Earlier in this cycle, shortened to make room. What a step gave back can be read with scratchpad_read.]\n" +
+		strings.Join(f.archives, "") + strings.Join(f.lines, "")
+	return []model.Message{{Role: model.User, Content: text}}
+}
+
+// archive parks the older half of the lines while they cost more than limit.
+func (f *fold) archive(o *Options, limit int) {
+	for len(f.lines) > 1 && Est(strings.Join(f.lines, "")) > limit {
+		half := len(f.lines) / 2
+		text := strings.Join(f.lines[:half], "")
+		where := "are no longer shown, and could not be kept"
+		if o.Shelf != nil {
+			if id, err := o.Shelf.ParkText("conversation", text); err == nil {
+				where = fmt.Sprintf("are in the scratchpad: scratchpad_id %s, %d bytes; search them with scratchpad_read, mode grep", id, len(text))
+			}
+		}
+		f.archives = append(f.archives, fmt.Sprintf("[%d earlier iterations %s]\n", half, where))
+		f.lines = append([]string(nil), f.lines[half:]...)
+	}
+}

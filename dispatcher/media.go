@@ -1,0 +1,133 @@
+package dispatcher
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"rouse/scratchpad/observation"
+	"rouse/tools"
+)
+
+// maxImage is the largest picture that a model is shown, in bytes, and maxImages
+// how many of them at a time.
+const (
+	maxImage  = 1 << 20
+	maxImages = 4
+)
+
+// visible are the pictures that models take.
+var visible = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// keepMedia parks the pictures of a result and says in its metadata where.
+func (d *Dispatcher) keepMedia(o *Observation, media []tools.Media) {
+	var list []any
+	for _, m := range media {
+		entry := map[string]any{"type": m.Type, "bytes": len(m.Data)}
+		id, err := d.parkBytes(o.Step, o.Tool, m.Data)
+		if err != nil {
+			entry["note"] = "not kept: " + d.Redact.String(err.Error())
+		} else {
+			entry["scratchpad_id"] = id
+		}
+		list = append(list, entry)
+		o.show(m)
+	}
+	if list == nil {
+		return
+	}
+	if o.Metadata == nil {
+		o.Metadata = map[string]any{}
+	}
+	o.Metadata["media"] = list
+}
+
+// show adds a picture that is small enough.
+func (o *Observation) show(m tools.Media) {
+	if slices.Contains(visible, m.Type) && len(m.Data) <= maxImage && len(o.Images) < maxImages {
+		o.Images = append(o.Images, m)
+	}
+}
+
+// showParked shows a content that was parked, if it is a picture.
+func (d *Dispatcher) showParked(o *Observation) {
+	if o.Kind != string(observation.Binary) || o.SizeBytes > maxImage || !strings.Contains(o.Summary, ", image/") {
+		return
+	}
+	turn, err := d.Turn()
+	if err != nil {
+		return
+	}
+	c, err := openContent(turn, o.ScratchpadID)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	data, err := io.ReadAll(c)
+	if err != nil {
+		return
+	}
+	_, kind, _ := strings.Cut(strings.TrimSuffix(o.Summary, "]"), ", image/")
+	o.show(tools.Media{Type: "image/" + kind, Data: data})
+}
+
+// errNoStore says that this cycle keeps no observations.
+var errNoStore = errors.New("there is no store of observations")
+
+// parkBytes puts a content of its own into the store.
+func (d *Dispatcher) parkBytes(step int, from string, data []byte) (id string, err error) {
+	if d.Turn == nil {
+		return "", errNoStore
+	}
+	turn, err := d.Turn()
+	if err != nil {
+		return "", err
+	}
+	w := turn.Create(observation.Origin{Step: step, Executor: from})
+	w.Write(data)
+	entry, err := w.Commit(nil)
+	if err != nil {
+		return "", err
+	}
+	d.shelved = true
+	return entry.ID, nil
+}
+
+// ParkText parks a text that leaves the conversation, and gives its id.
+func (d *Dispatcher) ParkText(from, text string) (id string, err error) {
+	return d.parkBytes(0, from, []byte(text))
+}
+
+// Park parks the content of an observation that leaves the conversation,
+// whatever its size, and gives the observation without it. What can be had from
+// the store already is not put there again.
+func (d *Dispatcher) Park(o Observation) (Observation, error) {
+	o.Images = nil
+	if o.ScratchpadID != "" || o.Content == nil && o.Error == "" {
+		return o, nil
+	}
+	if o.Tool == readName {
+		o.ScratchpadID, _ = o.Metadata["scratchpad_id"].(string)
+		o.Content = nil
+		return o, nil
+	}
+	text := o.text()
+	if len(o.Error) > noteRunes {
+		text = o.Error + "\n" + text
+	}
+	id, err := d.parkBytes(o.Step, o.Tool, []byte(text))
+	if err != nil {
+		return o, err
+	}
+	o.ScratchpadID, o.SizeBytes, o.Content = id, int64(len(text)), nil
+	if past, ok := d.past[o.Step]; ok && len(o.Error) <= noteRunes {
+		past.ScratchpadID, past.SizeBytes, past.Content, past.Images = id, o.SizeBytes, nil, nil
+		d.past[o.Step] = past
+	}
+	if meta, err := json.Marshal(o.Metadata); err != nil || len(meta) > noteRunes {
+		o.Metadata = nil
+	}
+	return o, nil
+}

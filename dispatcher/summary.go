@@ -1,0 +1,45 @@
+package dispatcher
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"rouse/agent/journal"
+	"rouse/scratchpad/observation"
+)
+
+// What a model is asked to sum up: texts of so many bytes.
+const (
+	summaryFrom = 50_000
+	summaryMost = 1_000_000
+)
+
+// summaryChars bounds what a model's summary takes of a view.
+const summaryChars = 1500
+
+// sumUp puts a model's summary beside the head and the tail of a text that was
+// parked. Without one, or where the model fails, the view is as it was.
+func (d *Dispatcher) sumUp(ctx context.Context, o *Observation) {
+	if d.Summarise == nil || o.Kind == string(observation.Binary) || o.SizeBytes < summaryFrom || o.SizeBytes > summaryMost {
+		return
+	}
+	turn, err := d.Turn()
+	if err != nil {
+		return
+	}
+	c, err := openContent(turn, o.ScratchpadID)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	text, err := io.ReadAll(c)
+	if err != nil {
+		return
+	}
+	said, err := d.Summarise(ctx, o.Tool, string(text))
+	if err != nil || strings.TrimSpace(said) == "" {
+		return
+	}
+	o.Facts = strings.TrimSpace(o.Facts + "\nSummary by a model: " + journal.Line(d.Redact.String(strings.TrimSpace(said)), summaryChars))
+}
