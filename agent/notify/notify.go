@@ -76,7 +76,7 @@ type Notifier struct {
 
 // Outcome is how a cycle ended.
 type Outcome struct {
-	Cycle   string
+	Cycle   string // "" if it could not even wake
 	Outcome string // one of the outcomes of package journal
 	Error   string
 }
@@ -112,6 +112,9 @@ func (n *Notifier) Tell(ctx context.Context, kind, key, text string) error {
 func (n *Notifier) failed(s *state, o Outcome) bool {
 	cause := o.Outcome + ": " + pause.Cause(n.Redact.String(o.Error))
 	e := Event{Kind: Failed, Cycle: o.Cycle, Text: fmt.Sprintf("cycle %s failed: %s", o.Cycle, o.Error)}
+	if o.Cycle == "" {
+		e.Text = "no cycle can begin: " + o.Error
+	}
 	if o.Outcome == journal.Limited {
 		e.Kind, e.Text = Limit, fmt.Sprintf("cycle %s stopped at a limit: %s", o.Cycle, o.Error)
 	}

@@ -85,6 +85,7 @@ func TestIncidents(t *testing.T) {
 		{"9", journal.Done, ""},
 		{"10", journal.Done, ""},
 		{"11", journal.Failed, "model: 401 (key)"},
+		{"", journal.Failed, "scratchpad/active.yaml: line 3: not YAML"},
 	} {
 		r.now = r.now.Add(time.Hour)
 		r.must(r.Cycle(t.Context(), o))
@@ -99,6 +100,7 @@ func TestIncidents(t *testing.T) {
 		"limit: cycle 7 stopped at a limit: day_money: 1.9 of 2 USD used",
 		"recovered: cycle 9 is done; 5 before it were not, since 2026-04-30 14:00",
 		"failed: cycle 11 failed: model: 401 (key)",
+		"changed: no cycle can begin: scratchpad/active.yaml: line 3: not YAML",
 	}
 	if diff := cmp.Diff(want, r.told()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
