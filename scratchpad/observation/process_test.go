@@ -29,6 +29,7 @@ var programs = map[string]func(dir string) error{
 	"cycle": func(dir string) error { return cycle(dir, Zstd) },
 	"raw":   func(dir string) error { return cycle(dir, Raw) },
 	"write": writeMany,
+	"hold":  holdTurn,
 	"full":  fillLimit,
 	"peak":  peak,
 }
