@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +34,9 @@ func (a *Agent) shelve(c *cycle) {
 // openShelf opens the store, begins the cycle's turn there, and collects what
 // has expired, for a bounded time.
 func (a *Agent) openShelf(c *cycle, dir string) (*observation.Turn, error) {
-	store, err := observation.Open(dir, a.Observations)
+	opt := a.Observations
+	opt.Log = slog.New(shelfLog{c.journal})
+	store, err := observation.Open(dir, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +51,29 @@ func (a *Agent) openShelf(c *cycle, dir string) (*observation.Turn, error) {
 	_, _ = store.GC(ctx)
 	return turn, nil
 }
+
+// shelfLog puts what the store says into the journal: what it removed and why,
+// and what was damaged.
+type shelfLog struct{ journal *journal.Writer }
+
+// Enabled says that everything is said.
+func (shelfLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle writes one event.
+func (l shelfLog) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		text += ", " + a.String()
+		return true
+	})
+	return l.journal.Append(&journal.Warning{Text: text})
+}
+
+// WithAttrs adds none: the store has none for all messages.
+func (l shelfLog) WithAttrs([]slog.Attr) slog.Handler { return l }
+
+// WithGroup makes none.
+func (l shelfLog) WithGroup(string) slog.Handler { return l }
 
 // listKept is what earlier cycles kept, one a line.
 func (c *cycle) listKept(now time.Time) string {

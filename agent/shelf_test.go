@@ -74,4 +74,11 @@ func TestOpeningTheStoreCollects(t *testing.T) {
 		t.Errorf("left are %s of the expired %s and the living %s; the orphan is there: %v", left, expired, living, exists(orphan))
 	}
 	r.must(s.Close())
+	ids, err := r.home.Cycles(1)
+	r.must(err)
+	log, err := os.ReadFile(r.home.Log(ids[0]))
+	r.must(err)
+	if want := "expired observations were removed, entries=1, orphaned_files=1, bytes="; !strings.Contains(string(log), want) {
+		t.Errorf("the log does not say %q:\n%s", want, log)
+	}
 }

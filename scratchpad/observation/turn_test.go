@@ -1,9 +1,11 @@
 package observation
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,7 +154,8 @@ func TestDueIsOnceInATTL(t *testing.T) {
 func TestOldestGoWhenTheStoreIsFull(t *testing.T) {
 	clock := newClock()
 	dir := t.TempDir()
-	s := openStore(t, dir, Options{Now: clock.now, MaxBytes: 1 << 20, Codec: Raw})
+	var log bytes.Buffer
+	s := openStore(t, dir, Options{Now: clock.now, MaxBytes: 1 << 20, Codec: Raw, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	mib := func(n int) []byte { return []byte(strings.Repeat("x", n<<20/10)) } // tenths
 	over := begin(t, s, "over")
 	keep := put(t, over, mib(2)).ID
@@ -186,6 +189,9 @@ func TestOldestGoWhenTheStoreIsFull(t *testing.T) {
 		t.Errorf("%d files, want the 3 of the turn", n)
 	}
 	checkUsed(t, s)
+	if n := strings.Count(log.String(), "the oldest observations were removed"); n != 2 {
+		t.Errorf("what had to go was said %d times, want 2:\n%s", n, log.String())
+	}
 }
 
 // checkUsed wants the sum that the store keeps to be that of its entries.
