@@ -1,0 +1,85 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+)
+
+const librariesName = "libraries.json"
+
+// notable are the distributions that are worth naming to a model.
+const notable = "numpy pandas polars pyarrow duckdb scipy scikit-learn statsmodels matplotlib seaborn plotly altair pillow " +
+	"requests httpx aiohttp beautifulsoup4 lxml openpyxl sqlalchemy psycopg2 pydantic networkx sympy torch tensorflow transformers cloudpickle dill"
+
+const probe = `import importlib.metadata as m, sys
+for name in sys.argv[1].split():
+    try: print(name, m.version(name))
+    except m.PackageNotFoundError: pass
+`
+
+// probed is what a probe found, and of which interpreter.
+type probed struct {
+	Python    string   `json:"python"`
+	Changed   int64    `json:"changed"` // of its file
+	Libraries []string `json:"libraries"`
+}
+
+// Libraries names the notable libraries that new environments have from the
+// system, as "pandas 2.2.3". The interpreter is asked once; what it said is kept
+// in the folder dir, that of all notebooks, as long as the interpreter stays.
+func (c Config) Libraries(ctx context.Context, dir string) ([]string, error) {
+	if c.FS == nil {
+		c.FS = disk.OS{}
+	}
+	if c.Python == "" {
+		c.Python = "python3"
+	}
+	if c.Isolated {
+		return nil, nil
+	}
+	name := filepath.Join(dir, librariesName)
+	want := probed{Python: c.Python, Changed: changed(c.Python, lookup(c.Runner.Env, "PATH"))}
+	var have probed
+	if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &have) == nil && have.Python == want.Python && have.Changed == want.Changed {
+		return have.Libraries, nil
+	}
+	said := &tail{limit: 8000}
+	exit, err := c.Runner.Run(ctx, proc.Command{Argv: []string{c.Python, "-c", probe, notable}, Stdout: said, Timeout: probeTimeout})
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("%s", exit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for Python libraries: %w", err)
+	}
+	want.Libraries = strings.FieldsFunc(said.String(), func(r rune) bool { return r == '\n' })
+	b, err := json.Marshal(want)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.FS.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("keep Python libraries: %w", err)
+	}
+	if err := disk.Replace(c.FS, name, b, 0o600); err != nil {
+		return nil, fmt.Errorf("keep Python libraries: %w", err)
+	}
+	return want.Libraries, nil
+}
+
+// changed is when the interpreter's file was last changed, in nanoseconds since
+// 1970; 0 if it is not found.
+func changed(python, path string) int64 {
+	for _, dir := range append([]string{""}, filepath.SplitList(path)...) {
+		file := filepath.Join(dir, python)
+		if fi, err := os.Stat(file); err == nil && filepath.IsAbs(file) {
+			return fi.ModTime().UnixNano()
+		}
+	}
+	return 0
+}
