@@ -24,7 +24,7 @@ type Model struct {
 	Budget    *Budget
 	Price     Price
 	MaxOutput int                     // tokens of a reply
-	Estimate  func(model.Request) int // tokens of a request
+	Estimate  func(model.Request) int // tokens of a request; nil is [Tokens]
 
 	mu     sync.Mutex
 	factor float64 // by how much the estimate was too low at worst, at least 1
@@ -35,7 +35,10 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	if !m.Budget.Limited() {
 		return m.Next.Reply(ctx, req)
 	}
-	estimate := m.Estimate(req)
+	estimate := Tokens(req)
+	if m.Estimate != nil {
+		estimate = m.Estimate(req)
+	}
 	want := m.worst(estimate)
 	held, err := m.Budget.Reserve(ctx, want)
 	if err != nil {
@@ -62,6 +65,23 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	reply, err := m.Next.Reply(ctx, req)
 	m.settle(held, estimate, reply, err)
 	return reply, err
+}
+
+// Tokens estimates how many tokens a request has, rather too many: one for every
+// three bytes, where most text has four to a token, and as many for a picture as
+// servers take at most for a large one.
+func Tokens(req model.Request) (n int) {
+	const image, overhead = 3000, 8
+	for _, m := range req.Messages {
+		n += len(m.Content)/3 + overhead + len(m.Images)*image
+		for _, c := range m.Calls {
+			n += (len(c.Name)+len(c.Args))/3 + overhead
+		}
+	}
+	for _, t := range req.Tools {
+		n += (len(t.Name)+len(t.Description)+len(t.Parameters))/3 + overhead
+	}
+	return n
 }
 
 // worst is what a request may use.

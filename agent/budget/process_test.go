@@ -306,6 +306,21 @@ func TestModelLearnsAndWarns(t *testing.T) {
 	}
 }
 
+func TestTokens(t *testing.T) {
+	text := strings.Repeat("x", 300)
+	req := model.Request{
+		Messages: []model.Message{
+			{Role: model.System, Content: text},
+			{Role: model.Assistant, Calls: []model.Call{{Name: "shell", Args: json.RawMessage(text)}}},
+			{Role: model.User, Images: []model.Image{{Data: make([]byte, 1<<20)}}},
+		},
+		Tools: []model.Tool{{Name: "shell", Description: text, Parameters: json.RawMessage(text)}},
+	}
+	if n := Tokens(req); n < 4*100+3000 || n > 3600 {
+		t.Errorf("%d tokens", n)
+	}
+}
+
 func BenchmarkReserve(b *testing.B) {
 	dir, err := os.MkdirTemp("", "budget")
 	if err != nil {
