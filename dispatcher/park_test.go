@@ -188,6 +188,23 @@ func TestBinaryIsReadEncoded(t *testing.T) {
 	}
 }
 
+// A log with a few bytes that are no text is binary, and is searched and read by
+// lines all the same.
+func TestLogWithABadByte(t *testing.T) {
+	d, _ := withStore(t, saying(strings.Repeat("INFO a line\n", 1000)+"ERROR caf\xe9 closed\n"+strings.Repeat("INFO a line\n", 1000)))
+	o := do(t, d, "much", `{}`)
+	if o.Kind != "binary" || o.Facts != "2001 lines; some bytes are not text, and grep and lines show the rest" {
+		t.Errorf("%s, %q", o.Kind, o.Facts)
+	}
+	for args, want := range map[string]string{
+		`"mode":"grep","pattern":"ERROR"`: "1001:ERROR caf\ufffd closed\n", `"mode":"lines","start":1001,"end":1002`: "ERROR caf\ufffd closed\n",
+	} {
+		if got := do(t, d, "scratchpad_read", fmt.Sprintf(`{"scratchpad_id":%q,%s}`, o.ScratchpadID, args)); got.Content != want {
+			t.Errorf("%s: %q, %s", args, got.Content, got.Error)
+		}
+	}
+}
+
 // A reference looks into what is parked, and into what is not.
 func TestReferencesToSteps(t *testing.T) {
 	d, _ := withStore(t, saying(`{"items":[`+strings.TrimSuffix(strings.Repeat(`{"id":12345678901234567890},`, 1000), ",")+`]}`))

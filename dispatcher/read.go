@@ -113,7 +113,7 @@ func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools
 	if part.Cut {
 		meta["note"] = fmt.Sprintf("the line is longer than an answer; read on by characters, mode range from %d", part.Char)
 	}
-	return tools.Result{OK: true, Content: encode(c, part.Data, a.Encoding), Metadata: meta}, nil
+	return tools.Result{OK: true, Content: encode(c, part, a.Encoding), Metadata: meta}, nil
 }
 
 // span is the part that a request means, and its unit.
@@ -155,11 +155,14 @@ func value(p *int64, other int64) int64 {
 	return *p
 }
 
-// encode is a part as text.
-func encode(c *observation.Content, data []byte, encoding string) string {
+// encode is a part as text: lines are text in binary content too.
+func encode(c *observation.Content, part observation.Part, encoding string) string {
+	data := part.Data
 	switch {
 	case c.Kind != observation.Binary:
 		return string(data)
+	case part.Unit == observation.Lines:
+		return strings.ToValidUTF8(string(data), "\ufffd")
 	case encoding == "hex":
 		return hex.EncodeToString(data)
 	}

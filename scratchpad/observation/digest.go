@@ -118,6 +118,9 @@ func (d *digest) entry() Entry {
 	if e.Kind == Binary {
 		e.MIME = d.media
 		e.Summary = fmt.Sprintf("[BINARY: %d bytes, sha256=%s, %s]", e.Bytes, e.SHA256, e.MIME)
+		if !knownBinary(d.media) {
+			e.Facts = counted(e.Lines, "line") + "; some bytes are not text, and grep and lines show the rest"
+		}
 		return e
 	}
 	e.Summary = d.preview()

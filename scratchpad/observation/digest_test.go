@@ -46,9 +46,9 @@ func TestSummaryOfEachKind(t *testing.T) {
 		{"html", "<!DOCTYPE html><html><head><TITLE>A &amp; B\n </title><style>p{}</style></head><body><p class=\"x\">Hello,\n  world</p><script>var a='<b>'</script></body></html>", HTML,
 			"3 lines, 157 characters\nHTML: title \"A & B\", about 12 characters of text"},
 		{"png", string(png), Binary, ""},
-		{"invalid", "text \xff text", Binary, ""},
-		{"nul", "a\x00b", Binary, ""},
-		{"cut off", "text \xe2\x82", Binary, ""},
+		{"invalid", "text \xff text", Binary, "1 line; some bytes are not text, and grep and lines show the rest"},
+		{"nul", "a\x00b", Binary, "1 line; some bytes are not text, and grep and lines show the rest"},
+		{"cut off", "text \xe2\x82", Binary, "1 line; some bytes are not text, and grep and lines show the rest"},
 		{"pdf", "%PDF-1.4 all ASCII", Binary, ""},
 		{"escape codes", "\x1b[31mred\x1b[0m\n", Text, "1 line, 13 characters"},
 	}
