@@ -82,7 +82,7 @@ func goSource() (string, error) {
 		}
 	}
 	if b.Len() < 1<<20 {
-		return "", errors.New("Go's own source is not installed")
+		return "", errors.New("the source of Go is not installed")
 	}
 	return b.String(), nil
 }
