@@ -25,6 +25,7 @@ type Agent struct {
 	Home   Home
 	Model  Model
 	Tools  *tools.Set
+	Boxes  []OpenBox        // of further tools
 	Redact *redact.Redactor // nil hides nothing
 	Disk   disk.FS          // nil is the machine's
 
@@ -124,6 +125,11 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 	defer cancel()
 	a.shelve(c)
 	if err := a.prepare(c, c.journal); err != nil {
+		return err
+	}
+	pack, err := a.unpack(ctx, c)
+	defer pack()
+	if err != nil {
 		return err
 	}
 	for c.iterations < a.MaxIterations {

@@ -36,7 +36,8 @@ type cycle struct {
 	choose                       bool             // a task is to be chosen from the goals
 	models                       map[string]known // nil until it is asked for
 
-	parked map[[sha256.Size]byte]string // what is shown for parts of the memory
+	parked  map[[sha256.Size]byte]string // what is shown for parts of the memory
+	remarks []string                     // what the model should know
 
 	turn  func() (*observation.Turn, error) // opens the store of observations
 	store *observation.Store                // once it is open

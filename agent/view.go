@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rouse/agent/conversation"
+	"rouse/agent/journal"
 	"rouse/scratchpad"
 )
 
@@ -27,6 +28,9 @@ func (a *Agent) view(c *cycle) (yaml []byte, remark string, err error) {
 		if err := s.Apply(set("completed_tasks", done[len(done)-shownTasks:])); err != nil {
 			return nil, "", err
 		}
+	}
+	for _, text := range c.remarks {
+		remark += "\nNote: " + journal.Line(a.Redact.String(text), maxNote)
 	}
 	for range s.Keys() {
 		if yaml, err = s.Bytes(); err != nil || conversation.Est(string(yaml)) <= a.viewTokens() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"rouse/tools"
 	"rouse/tools/command"
 	"rouse/tools/files"
+	"rouse/tools/mcp"
 	"rouse/tools/shell"
 	"rouse/tools/web"
 )
@@ -93,7 +95,13 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := a.tools(h, c, &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(c))})
+	runner := &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(c))}
+	servers, err := a.mcpConfig(h)
+	if err != nil {
+		return nil, err
+	}
+	hide = hide.And(servers.Secrets())
+	set, err := a.tools(h, c, runner)
 	if err != nil {
 		return nil, usage(fmt.Errorf("rouse.yaml: %w", err))
 	}
@@ -102,7 +110,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 		return nil, usage(err)
 	}
 	return &agent.Agent{
-		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Redact: hide, Mark: mark, Now: a.now,
+		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: boxes(h, servers, runner), Redact: hide, Mark: mark, Now: a.now,
 		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
 		Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
@@ -111,6 +119,24 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 		Notes: tools.NoteMode(c.Conversation.TaskScratchpad),
 	}, nil
 }
+
+// boxes are the tools that need something running.
+func boxes(h agent.Home, servers mcp.Config, r *proc.Runner) (list []agent.OpenBox) {
+	if len(servers.Servers) > 0 {
+		list = append(list, func(ctx context.Context, started func(proc.Identity)) agent.Box {
+			o := mcpOptions(h, r)
+			o.Started = started
+			return serverBox{mcp.Start(ctx, servers, o)}
+		})
+	}
+	return list
+}
+
+// serverBox are the tools of MCP servers.
+type serverBox struct{ *mcp.Servers }
+
+// Problems are also what is seen for the first time.
+func (b serverBox) Problems() []string { return append(b.News(), b.Servers.Problems()...) }
 
 // harmless is the environment without the variables that hold secrets, such as
 // an LC_TOKEN, which would pass as one of the language.

@@ -46,6 +46,7 @@ const MinLength = 8
 // several goroutines. A nil Redactor, and one without secrets, gives everything
 // back as it is, at no cost.
 type Redactor struct {
+	secrets []secret
 	matcher func() *matcher // made at first use
 }
 
@@ -127,7 +128,19 @@ func newRedactor(list []secret) *Redactor {
 	if len(list) == 0 {
 		return &Redactor{}
 	}
-	return &Redactor{sync.OnceValue(func() *matcher { return newMatcher(list) })}
+	return &Redactor{list, sync.OnceValue(func() *matcher { return newMatcher(list) })}
+}
+
+// And returns a Redactor for further secrets, values by name, beside those of r.
+func (r *Redactor) And(secrets map[string]string) *Redactor {
+	var list []secret
+	if r != nil {
+		list = slices.Clone(r.secrets)
+	}
+	for name, value := range secrets {
+		list = appendSecret(list, name, value)
+	}
+	return newRedactor(list)
 }
 
 // view is b as a string, without a copy. It must not outlive the next change

@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"rouse/agent/conversation"
+	"rouse/agent/journal"
+	"rouse/internal/proc"
+	"rouse/tools"
+)
+
+// Box gives tools that need something running, such as the servers of a home.
+// It is opened when a cycle has something to do, and closed before it sleeps.
+type Box interface {
+	Tools() []tools.Tool
+	// Problems are why there are fewer tools than there could be.
+	Problems() []string
+	// Close ends all that runs for the tools.
+	Close()
+}
+
+// OpenBox opens a box; started is told of each process, so that a later cycle
+// can end it if this one dies.
+type OpenBox func(ctx context.Context, started func(proc.Identity)) Box
+
+// unpack opens the boxes and adds their tools to those of the cycle; it gives
+// what closes them again.
+func (a *Agent) unpack(ctx context.Context, c *cycle) (pack func(), err error) {
+	var open []Box
+	pack = func() {
+		for _, b := range slices.Backward(open) {
+			b.Close()
+		}
+	}
+	list := a.Tools.All()
+	for _, o := range a.Boxes {
+		b := o(ctx, func(p proc.Identity) {
+			// Without this record a crash leaves the process to the mark alone.
+			_ = c.journal.Append(&journal.Started{Process: p})
+		})
+		open = append(open, b)
+		list = append(list, b.Tools()...)
+		c.warn(b.Problems()...)
+	}
+	if len(open) == 0 {
+		return pack, nil
+	}
+	set, err := tools.NewSet(a.fitting(c, list)...)
+	if err == nil {
+		c.dispatcher.Tools = set
+	}
+	return pack, err
+}
+
+// fitting leaves out the last tools while their descriptions would take more
+// than half of a request.
+func (a *Agent) fitting(c *cycle, list []tools.Tool) []tools.Tool {
+	left := a.viewTokens()
+	for i, t := range list {
+		left -= conversation.EstTool(t, a.Notes)
+		if left < 0 && i >= len(a.Tools.All()) {
+			c.warn(fmt.Sprintf("%d tools, %s and those behind it, are not offered: their descriptions would take more than half of conversation.max_tokens", len(list)-i, t.Name))
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// warn says what the operator should look at, and the model should know.
+func (c *cycle) warn(problems ...string) {
+	for _, text := range problems {
+		// A journal that cannot be written is met again at once.
+		_ = c.journal.Append(&journal.Warning{Text: text})
+		c.remarks = append(c.remarks, text)
+	}
+}
