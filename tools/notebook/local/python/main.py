@@ -21,6 +21,7 @@ CONTROL_IN, CONTROL_OUT, STDOUT, STDERR, BRIDGE_IN, BRIDGE_OUT = range(3, 9)
 _compile, _eval, _exit, _getpid = compile, eval, os._exit, os.getpid
 _AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
+_sources = linecache.cache
 
 
 class Session:
@@ -90,7 +91,8 @@ class Session:
 
     def run(self, code: str, name: str) -> Any:
         """Runs code and gives the value of a last expression."""
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        linecache.cache = _sources
+        _sources[name] = (len(code), None, code.splitlines(True), name)
         tree = _compile(code, name, "exec", ast.PyCF_ONLY_AST | _AWAIT, True)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):

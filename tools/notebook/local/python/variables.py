@@ -42,6 +42,31 @@ class _Bounded(io.RawIOBase):
         self.data += chunk
         return size
 
+class _Clock:
+    """The time for all variables, of which one may take a quarter."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end, self.most = time.monotonic() + seconds, seconds / 4
+
+    @contextlib.contextmanager
+    def share(self) -> Iterator[None]:
+        """Ends what runs inside when it takes too long."""
+        left = min(self.end - time.monotonic(), self.most)
+        if left <= 0:
+            raise Refused("there was no time left")
+        before = signal.signal(signal.SIGALRM, self._late)
+        signal.setitimer(signal.ITIMER_REAL, left)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before if before is not None else signal.SIG_DFL)
+
+    @staticmethod
+    def _late(*_: Any) -> None:
+        raise Refused("it took too long")
+
+
 def _pickler() -> Callable[[Any, Any], None]:
     """The best pickler that the environment has."""
     try:
@@ -74,7 +99,7 @@ def _pickler() -> Callable[[Any, Any], None]:
 
 def save(names: Dict[str, Any], helpers: Dict[str, Any], secrets: Tuple[str, ...], order: Dict[str, Any]) -> Report:
     """Writes the variables to order["path"], and says which and which not."""
-    total, deadline = order["bytes"], time.monotonic() + order["seconds"]
+    total, clock = order["bytes"], _Clock(order["seconds"])
     banned = [v.encode() for v in (os.environ.get(s, "") for s in secrets) if len(v) >= 8]
     dump, saved, dropped, left = _pickler(), [], [], total
     with open(order["path"], "wb") as out:
@@ -83,7 +108,7 @@ def save(names: Dict[str, Any], helpers: Dict[str, Any], secrets: Tuple[str, ...
             if _ours(name, value, helpers):
                 continue
             try:
-                data = _pickled(dump, value, (left, total), deadline)
+                data = _pickled(dump, value, (left, total), clock)
                 if any(b in data for b in banned):
                     raise Refused("it holds a credential")
             except BaseException as error:
@@ -98,14 +123,16 @@ def save(names: Dict[str, Any], helpers: Dict[str, Any], secrets: Tuple[str, ...
 
 
 def _ours(name: str, value: Any, helpers: Dict[str, Any]) -> bool:
-    return name == "_" or name.startswith("__") and name.endswith("__") or name in helpers and helpers[name] is value
+    if name == "_" or name.startswith("__") and name.endswith("__"):
+        return True
+    return any(value is helper for helper in helpers.values())  # whatever it is called now
 
 
-def _pickled(dump: Callable[[Any, Any], None], value: Any, limits: Tuple[int, int], deadline: float) -> bytearray:
+def _pickled(dump: Callable[[Any, Any], None], value: Any, limits: Tuple[int, int], clock: _Clock) -> bytearray:
     if isinstance(value, types.ModuleType):
         raise Refused("a module; import %s again" % value.__name__)
     out = _Bounded(*limits)
-    with _at_most(deadline - time.monotonic()):
+    with clock.share():
         dump(value, out)
     return out.data
 
@@ -114,7 +141,7 @@ def restore(names: Dict[str, Any], path: str, seconds: float) -> Report:
     """Puts the variables of a file back, one by one, and says which and which not."""
     restored: List[str] = []
     report: Report = {"restored": restored, "dropped": []}
-    deadline = time.monotonic() + seconds
+    clock = _Clock(seconds)
     try:
         for header, data in _entries(path):
             if "end" in header:
@@ -123,7 +150,7 @@ def restore(names: Dict[str, Any], path: str, seconds: float) -> Report:
                 break
             name = header["name"]
             try:
-                with _at_most(deadline - time.monotonic()):
+                with clock.share():
                     names[name] = _at_home(pickle.loads(data), names)
                 restored.append(name)
             except BaseException as error:
@@ -157,24 +184,6 @@ def _at_home(value: Any, names: Dict[str, Any]) -> Any:
     home.__annotations__, home.__module__ = value.__annotations__, value.__module__
     home.__dict__.update(value.__dict__)
     return home
-
-
-@contextlib.contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Ends what runs inside after some seconds; at most five for one variable."""
-    if seconds <= 0:
-        raise Refused("there was no time left")
-
-    def late(*_: Any) -> None:
-        raise Refused("it took too long")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, 5.0))
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before if before is not None else signal.SIG_DFL)
 
 
 def _why(error: BaseException) -> str:
