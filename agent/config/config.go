@@ -31,6 +31,7 @@ type Config struct {
 	// Observations says what becomes of large tool outputs.
 	Observations Observations `yaml:"observations"`
 	Tools        Tools        `yaml:"tools"`
+	Notebook     Notebook     `yaml:"notebook"`
 	// Secrets are the names of environment variables whose values are hidden.
 	Secrets []string `yaml:"secrets"`
 
@@ -125,7 +126,7 @@ func Default() Config {
 	c.Observations = Observations{
 		Threshold: 4096, PreviewChars: 500, TTL: Duration(time.Hour), MaxBytes: 2 << 30, Codec: "zstd", Summary: "preview",
 	}
-	c.Unattended = unattended()
+	c.Unattended, c.Notebook = unattended(), notebook()
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
@@ -254,6 +255,9 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.Unattended.check(); err != nil {
+		return err
+	}
+	if err := c.Notebook.check(); err != nil {
 		return err
 	}
 	if err := c.Waking.check(); err != nil {
