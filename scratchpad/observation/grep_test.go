@@ -163,10 +163,10 @@ func heap() uint64 {
 // TestGrepPageByPage reads all matches by what each answer says comes next.
 func TestGrepPageByPage(t *testing.T) {
 	turn := begin(t, openStore(t, "", Options{}), "turn")
-	data := append(numbered(150_000), bytes.Repeat([]byte("long "), 500_000)...)
-	data = append(append(data, '\n'), numbered(100_000)...)
+	data := append(numbered(30_000), bytes.Repeat([]byte("long "), 300_000)...)
+	data = append(append(data, '\n'), numbered(20_000)...)
 	c := get(t, turn, put(t, turn, data).ID)
-	q := Query{Pattern: "7|long", MaxMatches: 5000, MaxBytes: 1 << 20, Partial: true}
+	q := Query{Pattern: "7|long", MaxMatches: 2000, MaxBytes: 1 << 20, Partial: true}
 	whole, err := c.Grep(context.Background(), Query{Pattern: q.Pattern, MaxMatches: 1 << 20, MaxBytes: 1 << 30})
 	if err != nil || whole.Next != 0 {
 		t.Fatal(whole.Next, err)
