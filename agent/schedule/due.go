@@ -27,8 +27,9 @@ type Gate func(Slot) (reason string)
 // Attempt is a slot that was taken. It is running until it is settled.
 type Attempt struct {
 	Slot
-	ledger *Ledger
-	entry  Entry
+	ledger  *Ledger
+	entry   Entry
+	entries List
 }
 
 // Due accounts for every slot of the home up to now, and takes at most one that is
@@ -102,7 +103,7 @@ func (l *Ledger) take(entries List, gate Gate) (*Attempt, *Record, error) {
 		return nil, a.replace, nil
 	}
 	s := Slot{taken.entry.key, taken.entry.Cron, taken.slot, taken.as, taken.entry.Task, taken.entry.IdleSkip}
-	return &Attempt{s, l, taken.entry}, nil, nil
+	return &Attempt{s, l, taken.entry, entries}, nil, nil
 }
 
 // choose takes the oldest slot that nothing speaks against; the others wait.
@@ -145,7 +146,8 @@ type Result struct {
 }
 
 // Settle writes down what became of the slot. One whose cycle did not wake has
-// not run: it is skipped, or waits again.
+// not run: it is skipped, or waits again. Slots that came while the cycle was
+// awake are accounted for first, as nobody else may have been there to do so.
 func (t *Attempt) Settle(res Result) error {
 	r := Record{
 		V: 1, Time: t.ledger.now().Round(0), Event: eventSlot, Entry: t.Entry, Cron: t.Cron, Slot: t.Time,
@@ -159,7 +161,26 @@ func (t *Attempt) Settle(res Result) error {
 	case res.Cycle == "":
 		r.Status, r.Reason = Skipped, ReasonError
 	}
-	return wrap(t.ledger.add(r))
+	return wrap(t.ledger.settle(t.entries, r))
+}
+
+func (l *Ledger) settle(entries List, r Record) error {
+	unlock, err := l.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	a, have, err := l.account(entries)
+	if err != nil {
+		return err
+	}
+	for _, c := range a.ready {
+		if !c.waits && len(a.Open) > 0 {
+			a.wait(c.entry, c.as, c.slot)
+		}
+	}
+	a.apply(r)
+	return l.write(have, append(a.lines, r))
 }
 
 // add writes one line.

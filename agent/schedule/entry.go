@@ -191,3 +191,9 @@ func (e Entry) due(slot time.Time, salt string) time.Time {
 	offset := binary.BigEndian.Uint64(sum[:8]) % uint64(max(limit/time.Second, 1))
 	return slot.Add(time.Duration(offset) * time.Second)
 }
+
+// With is the entry with another specification.
+func (e Entry) With(cron string) (Entry, error) {
+	e.Cron = cron
+	return e, e.check()
+}

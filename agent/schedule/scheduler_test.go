@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rouse/internal/disk"
 	"rouse/internal/proc"
 )
 
@@ -68,7 +69,7 @@ func (h *house) write(name, cron string) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "rouse.yaml"), []byte(cron), 0o600); err != nil {
+	if err := disk.Replace(unsynced{}, filepath.Join(dir, "rouse.yaml"), []byte(cron), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -136,6 +137,8 @@ func (h *house) live(d time.Duration, during func()) {
 
 func (h *house) want(cycles ...string) {
 	h.t.Helper()
+	slices.Sort(h.cycles)
+	slices.Sort(cycles)
 	if !slices.Equal(h.cycles, cycles) {
 		h.t.Errorf("cycles %q, want %q; %q", h.cycles, cycles, h.said)
 	}
@@ -193,8 +196,8 @@ func TestSchedulerLimit(t *testing.T) {
 func TestSchedulerReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, map[string]string{"a": "0 12 * * *"})
-		h.live(330*time.Second, func() {
-			after(30 * time.Second)
+		h.live(331*time.Second, func() {
+			after(30*time.Second + time.Millisecond)
 			h.write("a", "bad")
 			after(30 * time.Second)
 			h.write("a", "*/2 * * * *")
@@ -213,7 +216,7 @@ func TestSchedulerClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, map[string]string{"a": "*/30 * * * *"})
 		h.live(time.Minute, func() {
-			after(30*time.Minute + time.Second)
+			after(30*time.Minute + 5*time.Second)
 			h.shift.Store(int64(9 * time.Hour))
 			after(10 * time.Second)
 			h.shift.Store(0)

@@ -22,6 +22,8 @@ type runOptions struct {
 	task                string
 	tasked              bool // the flag was given
 	dryRun, json, quiet bool
+	due                 bool
+	ended               func(agent.Report) // unless nil, is told how the cycle went
 }
 
 // check refuses a task that nobody meant, as of a variable that was not set.
@@ -31,6 +33,8 @@ func (o runOptions) check() error {
 		return errors.New("--task is empty")
 	case !utf8.ValidString(o.task):
 		return errors.New("--task is not UTF-8")
+	case o.due && (o.tasked || o.dryRun):
+		return errors.New("--due goes with neither --task nor --dry-run: the schedule says what to do")
 	}
 	return nil
 }
@@ -54,12 +58,15 @@ ended it; the memory is saved in each of these but 2 and 75.`,
   */15 * * * * /home/me/agent/bin/run.sh`,
 		Args: strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.tasked = c.Flags().Changed("task")
+			if o.tasked = c.Flags().Changed("task"); o.due {
+				return a.runDue(o)
+			}
 			return a.run(o)
 		},
 	}
 	c.Flags().StringVar(&o.task, "task", "", "do this first in this cycle")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request that would be sent, and do nothing")
+	c.Flags().BoolVar(&o.due, "due", false, "only if the schedule says so: run at most one due slot")
 	c.Flags().BoolVar(&o.json, "json", false, "print the journal's lines as they are written")
 	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show nothing but errors")
 	return c
@@ -93,6 +100,9 @@ func (a *app) run(o runOptions) error {
 	}
 	if err != nil {
 		return err
+	}
+	if o.ended != nil {
+		o.ended(report)
 	}
 	return reported(report)
 }

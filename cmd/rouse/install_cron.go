@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The marks around what install writes into a crontab.
+func (j job) begin() string { return "# rouse begin " + j.home.Dir }
+func (j job) end() string   { return "# rouse end " + j.home.Dir }
+
+// cronBlock is the entry of the home with its marks. In a command of cron a
+// percent sign ends the line, unless it is escaped.
+func (j job) cronBlock() string {
+	zone := ""
+	if j.zone != "" {
+		zone = "TZ=" + quoted(j.zone) + " "
+	}
+	command := fmt.Sprintf("cd %s && { [ ! -r .env ] || { set -a; . ./.env; set +a; }; } && %sPATH=%s %s run --due --home %s >>logs/due.log 2>&1",
+		quoted(j.home.Dir), zone, quoted(j.path), quoted(j.program), quoted(j.home.Dir))
+	return j.begin() + "\n* * * * * " + strings.ReplaceAll(command, "%", `\%`) + "\n" + j.end() + "\n"
+}
+
+// crontab is what the user's crontab holds; a user without one has an empty one.
+func (j job) crontab() (string, error) {
+	text, err := j.tool(nil, "crontab", "-l")
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no crontab for") {
+		return "", nil
+	}
+	return text, err
+}
+
+// without is a crontab without the home's entry; every other line is as it was.
+func (j job) without(tab string) (rest string, found bool, err error) {
+	before, after, found := cutLine(tab, j.begin())
+	if !found {
+		return tab, false, nil
+	}
+	_, after, ended := cutLine(after, j.end())
+	if !ended {
+		return "", false, fmt.Errorf("the crontab has %q without its end; remove that entry with: crontab -e", j.begin())
+	}
+	return before + after, true, nil
+}
+
+// cutLine cuts a text around a line.
+func cutLine(text, line string) (before, after string, found bool) {
+	at := 0
+	for l := range strings.Lines(text) {
+		if strings.TrimRight(l, "\r\n") == line {
+			return text[:at], text[at+len(l):], true
+		}
+		at += len(l)
+	}
+	return text, "", false
+}
+
+func (j job) putCron() error {
+	tab, err := j.crontab()
+	if err != nil {
+		return err
+	}
+	rest, _, err := j.without(tab)
+	if err != nil {
+		return err
+	}
+	if rest != "" && !strings.HasSuffix(rest, "\n") {
+		rest += "\n"
+	}
+	if want := rest + j.cronBlock(); want != tab {
+		return j.writeCron(want)
+	}
+	return nil
+}
+
+func (j job) removeCron() (bool, error) {
+	tab, err := j.crontab()
+	if err != nil {
+		if strings.Contains(err.Error(), "no such program") {
+			return false, nil
+		}
+		return false, err
+	}
+	rest, found, err := j.without(tab)
+	if err != nil || !found {
+		return false, err
+	}
+	return true, j.writeCron(rest)
+}
+
+// writeCron writes the crontab and reads it again.
+func (j job) writeCron(text string) error {
+	if _, err := j.tool([]byte(text), "crontab", "-"); err != nil {
+		return err
+	}
+	got, err := j.crontab()
+	if err != nil {
+		return err
+	}
+	if got != text && !strings.HasSuffix(got, text) { // some put lines of their own on top
+		return errors.New("the crontab is not what was written; look at it with: crontab -l")
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"rouse/internal/disk"
+)
+
+// unit is a file of systemd or launchd.
+type unit struct{ path, text string }
+
+// files are the files that run the job every minute.
+func (j job) files(via string) ([]unit, error) {
+	home := j.app.getenv("HOME")
+	if home == "" {
+		return nil, errors.New("$HOME is not set")
+	}
+	if via == "launchd" {
+		return []unit{{filepath.Join(home, "Library", "LaunchAgents", j.name()+".plist"), j.plist()}}, nil
+	}
+	dir := filepath.Join(cmp.Or(j.app.getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user")
+	return []unit{
+		{filepath.Join(dir, j.name()+".service"), j.service()},
+		{filepath.Join(dir, j.name()+".timer"), j.timer()},
+	}, nil
+}
+
+// systemdWord is a word as systemd reads it in a command; see systemd.syntax(7)
+// and, for specifiers, systemd.unit(5).
+func systemdWord(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(s) + `"`
+}
+
+// systemdPath is the value of a setting that takes a path, where quotes are none.
+func systemdPath(s string) string { return strings.ReplaceAll(s, "%", "%%") }
+
+func (j job) service() string {
+	env := "Environment=" + strings.ReplaceAll(systemdWord("PATH="+j.path), "$$", "$") + "\n"
+	if j.zone != "" {
+		env += "Environment=" + systemdWord("TZ="+j.zone) + "\n"
+	}
+	return fmt.Sprintf(`# Written by rouse install for %[1]s; removed by rouse uninstall.
+[Unit]
+Description=Rouse: wake %[2]s if a slot is due
+
+[Service]
+Type=oneshot
+WorkingDirectory=%[2]s
+EnvironmentFile=-%[2]s/.env
+%[3]sExecStart=%[4]s run --due --home %[5]s
+StandardOutput=append:%[2]s/logs/due.log
+StandardError=inherit
+TimeoutStopSec=60
+SuccessExitStatus=3 75
+`, j.home.Dir, systemdPath(j.home.Dir), env, systemdWord(j.program), systemdWord(j.home.Dir))
+}
+
+func (j job) timer() string {
+	return fmt.Sprintf(`# Written by rouse install for %s; removed by rouse uninstall.
+[Unit]
+Description=Rouse: look every minute whether a slot is due
+
+[Timer]
+OnCalendar=*-*-* *:*:00
+AccuracySec=1s
+
+[Install]
+WantedBy=timers.target
+`, j.home.Dir)
+}
+
+func (j job) plist() string {
+	text := func(s string) string {
+		var b bytes.Buffer
+		_ = xml.EscapeText(&b, []byte(s))
+		return "<string>" + b.String() + "</string>"
+	}
+	log := filepath.Join(j.home.Logs(), "due.log")
+	command := fmt.Sprintf("{ [ ! -r .env ] || { set -a; . ./.env; set +a; }; } && exec %s run --due --home %s", quoted(j.program), quoted(j.home.Dir))
+	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<!-- Written by rouse install; removed by rouse uninstall. -->
+<plist version="1.0"><dict>
+	<key>Label</key>%s
+	<key>ProgramArguments</key><array><string>/bin/sh</string><string>-c</string>%s</array>
+	<key>WorkingDirectory</key>%s
+	<key>EnvironmentVariables</key><dict><key>PATH</key>%s</dict>
+	<key>StartCalendarInterval</key><dict/>
+	<key>StandardOutPath</key>%s
+	<key>StandardErrorPath</key>%s
+</dict></plist>
+`, text(j.name()), text(command), text(j.home.Dir), text(j.path), text(log), text(log))
+}
+
+// putFiles writes the files, and has the system take them in.
+func (j job) putFiles(via string) error {
+	files, err := j.files(via)
+	if err != nil {
+		return err
+	}
+	if via == "systemd" {
+		if err := j.verify(files); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+			return err
+		}
+		if err := disk.Replace(disk.OS{}, f.path, []byte(f.text), 0o644); err != nil {
+			return err
+		}
+	}
+	if via == "launchd" {
+		_, _ = j.tool(nil, "launchctl", "unload", files[0].path) // an older one
+		_, err = j.tool(nil, "launchctl", "load", "-w", files[0].path)
+		return err
+	}
+	if _, err = j.tool(nil, "systemctl", "--user", "daemon-reload"); err == nil {
+		_, err = j.tool(nil, "systemctl", "--user", "enable", "--now", j.name()+".timer")
+	}
+	if err == nil {
+		fmt.Fprintln(j.app.stdout, "so that it also runs while you are not logged in, call: loginctl enable-linger")
+	}
+	return err
+}
+
+// verify lets systemd check the units before they are installed, where it can.
+func (j job) verify(files []unit) error {
+	dir, err := os.MkdirTemp("", "rouse")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	argv := []string{"systemd-analyze", "--user", "verify"}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.Base(f.path))
+		if err := os.WriteFile(path, []byte(f.text), 0o600); err != nil {
+			return err
+		}
+		argv = append(argv, path)
+	}
+	_, err = j.tool(nil, argv...)
+	if err != nil && (strings.Contains(err.Error(), "no such program") || strings.Contains(err.Error(), "initialize manager")) {
+		return nil
+	}
+	return err
+}
+
+func (j job) removeFiles(via string) (found bool, err error) {
+	files, err := j.files(via)
+	if err != nil {
+		return false, nil
+	}
+	for _, f := range files {
+		if _, err := os.Stat(f.path); err == nil {
+			found = true
+		}
+	}
+	if !found {
+		return false, nil
+	}
+	if via == "systemd" {
+		_, err = j.tool(nil, "systemctl", "--user", "disable", "--now", j.name()+".timer")
+	} else {
+		_, err = j.tool(nil, "launchctl", "unload", "-w", files[0].path)
+	}
+	for _, f := range files {
+		if e := os.Remove(f.path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = cmp.Or(err, e)
+		}
+	}
+	if via == "systemd" && err == nil {
+		_, err = j.tool(nil, "systemctl", "--user", "daemon-reload")
+	}
+	return true, err
+}

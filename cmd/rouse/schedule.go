@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/agent/schedule"
+	"rouse/internal/proc"
+)
+
+func (a *app) newSchedule() *cobra.Command {
+	limit := 4
+	c := &cobra.Command{
+		Use:   "schedule [HOME|FOLDER]...",
+		Short: "Stay in the foreground and wake homes as their schedules say",
+		Long: `Sleep until the next slot of any of the homes, and wake the home then, in a process of its
+own: rouse run --due. A folder stands for the homes directly in it. rouse.yaml is read again
+when it changes. Besides the schedule, files and folders under watch: wake a home when they change.
+
+It is made for systemd, launchd, a container or tmux; SIGTERM ends it, after the cycles that are
+awake have saved their memory. Several of them, or cron beside it, never run a slot twice.
+
+Exit codes: 0, 1 if it cannot go on, 2 usage, 130 or 143 a signal ended it.`,
+		Example: `  rouse schedule
+  rouse schedule ~/agents --limit 8`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.schedule(args, limit) },
+	}
+	c.Flags().IntVar(&limit, "limit", limit, "how many homes may be awake at once")
+	return c
+}
+
+func (a *app) schedule(dirs []string, limit int) error {
+	if limit < 1 {
+		return usage(errors.New("--limit must be above 0"))
+	}
+	if len(dirs) == 0 {
+		h, err := a.openHome()
+		if err != nil {
+			return err
+		}
+		dirs = []string{h.Dir}
+	}
+	for i, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return usage(err)
+		}
+		dirs[i] = abs
+	}
+	w := &waker{app: a, runner: &proc.Runner{Env: a.environ}, timeouts: map[string]time.Duration{}}
+	var err error
+	if w.program, err = os.Executable(); err != nil {
+		return err
+	}
+	homes := func() ([]string, error) { return schedule.FindHomes("rules.md", dirs...) }
+	if found, err := homes(); err != nil || len(found) == 0 {
+		return usage(errors.Join(err, fmt.Errorf("no home in %s: none has rules.md", strings.Join(dirs, ", "))))
+	}
+	s := &schedule.Scheduler{
+		Homes: homes, Load: w.load, Wake: w.wake, Say: w.say, Limit: limit, Now: a.now,
+		Config: func(home string) string { return agent.Home{Dir: home}.Config() },
+		Ledger: func(home string) *schedule.Ledger { return a.ledger(agent.Home{Dir: home}) },
+	}
+	ctx, stop := untilSignal()
+	defer stop()
+	if err := s.Run(ctx); err != nil {
+		return err
+	}
+	return ended(ctx)
+}
+
+// ended is the error of what a signal has ended.
+func ended(ctx context.Context) error {
+	var s agent.Signal
+	if errors.As(context.Cause(ctx), &s) {
+		return &coded{128 + int(s.Signal), nil}
+	}
+	return nil
+}
+
+// waker starts the processes of a scheduler.
+type waker struct {
+	app     *app
+	program string
+	runner  *proc.Runner
+
+	mu       sync.Mutex
+	timeouts map[string]time.Duration // of the homes' cycles
+}
+
+func (w *waker) load(home string) (schedule.Plan, error) {
+	h := agent.Home{Dir: home}
+	c, err := config.Load(h.Config(), w.app.getenv)
+	if err != nil {
+		return schedule.Plan{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timeouts[home] = time.Duration(c.Cycle.Timeout)
+	plan := schedule.Plan{Entries: c.Schedule}
+	for _, path := range c.Watch {
+		plan.Watch = append(plan.Watch, h.Folder(path))
+	}
+	return plan, nil
+}
+
+// Times that a child has beyond its cycle's own: to begin and to save, and when it
+// is told to end.
+const (
+	hangs = 5 * time.Minute
+	grace = 30 * time.Second
+)
+
+// wake runs `rouse run --due`; one that hangs is ended.
+func (w *waker) wake(ctx context.Context, home string) {
+	w.mu.Lock()
+	timeout := w.timeouts[home] + hangs
+	w.mu.Unlock()
+	out := &firstBytes{left: 4 << 10}
+	exit, err := w.runner.Run(ctx, proc.Command{
+		Argv: []string{w.program, "run", "--due", "--home", home}, Dir: home, Stdout: out, Stderr: out, Timeout: timeout, Grace: grace,
+	})
+	switch {
+	case err != nil:
+		w.say(home, err.Error())
+	case exit.Cause == proc.TimedOut:
+		w.say(home, fmt.Sprintf("the cycle hung and was ended after %s", timeout))
+	}
+	for line := range strings.Lines(out.String()) {
+		w.say(home, strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// say prints a line about a home.
+func (w *waker) say(home, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(w.app.stderr, "%s %s: %s\n", w.app.now().Format(time.DateTime), home, w.app.redacted(text))
+}
+
+// firstBytes keeps the beginning of what is written to it.
+type firstBytes struct {
+	bytes.Buffer
+	left int
+}
+
+func (f *firstBytes) Write(p []byte) (int, error) {
+	n := min(len(p), f.left)
+	f.left -= n
+	f.Buffer.Write(p[:n])
+	return len(p), nil
+}
