@@ -70,9 +70,10 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 		return fmt.Errorf("read the rules: %w", err)
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
-		Tools: a.Tools, State: c.state, Journal: j, Redact: a.Redact, Locked: a.Locked, Now: a.Now,
-		Turn: c.turn, Threshold: a.Threshold, Kept: c.kept != "", Notes: a.Notes, MaxAnswer: a.maxAnswer(),
-		Summarise: a.summariser(c),
+		Tools: a.Tools, State: c.state, Journal: j, Locked: a.Locked, Now: a.Now, Kept: c.kept != "", Notes: a.Notes,
+		Shelf: dispatcher.Shelf{
+			Redact: a.Redact, Turn: c.turn, Threshold: a.Threshold, MaxAnswer: a.maxAnswer(), Summarise: a.summariser(c),
+		},
 	}
 	c.rules = rules
 	a.speak(c, rules, a.protocol(c))

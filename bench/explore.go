@@ -99,7 +99,7 @@ func (e *explorer) renew() error {
 	set, err := tools.NewSet(tools.New("journal", "Prints the log.", print))
 	e.d = &dispatcher.Dispatcher{
 		Tools: set, State: scratchpad.New(), Journal: unrecorded{}, Kept: true,
-		Turn: func() (*observation.Turn, error) { return e.turn, nil },
+		Shelf: dispatcher.Shelf{Turn: func() (*observation.Turn, error) { return e.turn, nil }},
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -22,9 +23,7 @@ import (
 
 	"rouse/agent/journal"
 	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/scratchpad"
-	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
 
@@ -48,19 +47,8 @@ type Dispatcher struct {
 	Tools   *tools.Set
 	State   *scratchpad.State
 	Journal Journal
-	// Redact takes the secrets out of everything that a tool gives back.
-	Redact *redact.Redactor
-	// Turn gives the place where large observations are kept, and opens it when
-	// it is first asked; nil keeps none.
-	Turn func() (*observation.Turn, error)
-	// Summarise, unless nil, asks a model to sum up a text that a tool gave back.
-	Summarise func(ctx context.Context, tool, text string) (string, error)
-	// Threshold is the size from which an observation is kept there, in bytes of
-	// its JSON; 0 is 4096.
-	Threshold int
-	// MaxAnswer is the most that one scratchpad_read gives back, in bytes; it is
-	// at most 16 KiB, and 0 is that.
-	MaxAnswer int
+	// Shelf is where large observations are kept.
+	Shelf
 	// Kept says that earlier cycles kept something there.
 	Kept bool
 	// Locked are the keys of the state that the model may not change.
@@ -77,10 +65,6 @@ type Dispatcher struct {
 	empty int    // calls without a note
 	seen  map[[sha256.Size]byte]int
 	past  map[int]Observation // by step, for references
-	// shelved says that there is something to read in the scratchpad, and
-	// unparked why nothing can be put there.
-	shelved  bool
-	unparked error
 }
 
 // Observation is what the model reads of one action.
@@ -233,25 +217,14 @@ func (d *Dispatcher) intend(tool tools.Tool, o *Observation) error {
 
 // run carries out the call and fills in the observation, without secrets.
 func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, call tools.Call, o *Observation) {
-	out := newOutput()
-	out.threshold = d.threshold()
-	out.begin = func() *observation.Writer { return d.newWriter(o.Step, o.Tool) }
-	clean := d.Redact.Writer(out)
-	call.Output = clean
 	call.Started = func(p proc.Identity) {
 		// Without this record a crash leaves the process to the mark alone.
 		_ = d.Journal.Append(&journal.Started{Step: o.Step, Process: p})
 	}
-	res := tool.Run(ctx, call)
-	clean.Close()
-	if res.Content != nil {
-		content := Observation{Content: d.Redact.Any(res.Content)}
-		out.Write([]byte(content.text()))
-	}
-	o.OK, o.Error = res.OK, d.Redact.String(res.Error)
-	o.Metadata, _ = d.Redact.Any(res.Metadata).(map[string]any)
-	d.keepMedia(o, res.Media)
-	d.present(ctx, o, out)
+	d.Observe(ctx, o, func(out io.Writer) tools.Result {
+		call.Output = out
+		return tool.Run(ctx, call)
+	})
 }
 
 // record journals an action that is not a tool; err, if it is for the model to

@@ -72,7 +72,7 @@ func newDispatcher(t testing.TB, yaml string) (*Dispatcher, *record) {
 	}
 	r := &record{}
 	return &Dispatcher{
-		Tools: set, State: s, Journal: r, Redact: redact.New(map[string]string{"PASS": secret}),
+		Tools: set, State: s, Journal: r, Shelf: Shelf{Redact: redact.New(map[string]string{"PASS": secret})},
 		Now: func() time.Time { return time.Unix(0, 0) },
 	}, r
 }

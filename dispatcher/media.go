@@ -22,13 +22,13 @@ const (
 var visible = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // keepMedia parks the pictures of a result and says in its metadata where.
-func (d *Dispatcher) keepMedia(o *Observation, media []tools.Media) {
+func (s *Shelf) keepMedia(o *Observation, media []tools.Media) {
 	var list []any
 	for _, m := range media {
 		entry := map[string]any{"type": m.Type, "bytes": len(m.Data)}
-		id, err := d.parkBytes(o.Step, o.Tool, m.Data)
+		id, err := s.parkBytes(o.Step, o.Tool, m.Data)
 		if err != nil {
-			entry["note"] = "not kept: " + d.Redact.String(err.Error())
+			entry["note"] = "not kept: " + s.Redact.String(err.Error())
 		} else {
 			entry["scratchpad_id"] = id
 		}
@@ -52,11 +52,11 @@ func (o *Observation) show(m tools.Media) {
 }
 
 // showParked shows a content that was parked, if it is a picture.
-func (d *Dispatcher) showParked(o *Observation) {
+func (s *Shelf) showParked(o *Observation) {
 	if o.Kind != string(observation.Binary) || o.SizeBytes > maxImage || !strings.Contains(o.Summary, ", image/") {
 		return
 	}
-	turn, err := d.Turn()
+	turn, err := s.Turn()
 	if err != nil {
 		return
 	}
@@ -77,11 +77,11 @@ func (d *Dispatcher) showParked(o *Observation) {
 var errNoStore = errors.New("there is no store of observations")
 
 // parkBytes puts a content of its own into the store.
-func (d *Dispatcher) parkBytes(step int, from string, data []byte) (id string, err error) {
-	if d.Turn == nil {
+func (s *Shelf) parkBytes(step int, from string, data []byte) (id string, err error) {
+	if s.Turn == nil {
 		return "", errNoStore
 	}
-	turn, err := d.Turn()
+	turn, err := s.Turn()
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +91,7 @@ func (d *Dispatcher) parkBytes(step int, from string, data []byte) (id string, e
 	if err != nil {
 		return "", err
 	}
-	d.shelved = true
+	s.shelved = true
 	return entry.ID, nil
 }
 

@@ -26,21 +26,21 @@ const maxField = 8 << 20
 const parkedNote = "Large observation saved in the scratchpad. To read it in full or in part, use scratchpad_read."
 
 // threshold is never more than an output holds in memory.
-func (d *Dispatcher) threshold() int {
-	if d.Threshold <= 0 {
+func (s *Shelf) threshold() int {
+	if s.Threshold <= 0 {
 		return defaultThreshold
 	}
-	return min(d.Threshold, shown)
+	return min(s.Threshold, shown)
 }
 
 // newWriter begins to park what a step gives back; nil if it cannot be parked.
-func (d *Dispatcher) newWriter(step int, tool string) *observation.Writer {
-	if d.Turn == nil || tool == readName {
+func (s *Shelf) newWriter(step int, tool string) *observation.Writer {
+	if s.Turn == nil || tool == readName {
 		return nil
 	}
-	turn, err := d.Turn()
+	turn, err := s.Turn()
 	if err != nil {
-		d.unparked = err
+		s.unparked = err
 		return nil
 	}
 	return turn.Create(observation.Origin{Step: step, Executor: tool})
@@ -48,11 +48,11 @@ func (d *Dispatcher) newWriter(step int, tool string) *observation.Writer {
 
 // present fills in what the model sees of the content: all of it if it is
 // small, else a synthetic view of what is parked, else its beginning and end.
-func (d *Dispatcher) present(ctx context.Context, o *Observation, out *output) {
+func (s *Shelf) present(ctx context.Context, o *Observation, out *output) {
 	o.size, o.sum = out.bytes, out.digest()
 	if out.writer == nil {
 		o.Content = out.text()
-		if d.fits(o) || !out.park() {
+		if s.fits(o) || !out.park() {
 			return
 		}
 	}
@@ -63,7 +63,7 @@ func (d *Dispatcher) present(ctx context.Context, o *Observation, out *output) {
 	entry, err := out.writer.Commit(meta)
 	o.size, o.sum = entry.Bytes, entry.SHA256
 	if err != nil {
-		o.Content, o.Note = entry.Summary, "This is only the beginning and the end: the content could not be kept: "+d.Redact.String(err.Error())
+		o.Content, o.Note = entry.Summary, "This is only the beginning and the end: the content could not be kept: "+s.Redact.String(err.Error())
 		return
 	}
 	o.Content, o.ScratchpadID, o.SizeBytes = nil, entry.ID, entry.Bytes
@@ -71,22 +71,22 @@ func (d *Dispatcher) present(ctx context.Context, o *Observation, out *output) {
 	if len(meta) > maxMetadata {
 		o.Metadata = nil
 	}
-	d.shelved = true
-	d.showParked(o)
-	d.sumUp(ctx, o)
+	s.shelved = true
+	s.showParked(o)
+	s.sumUp(ctx, o)
 }
 
 // fits says whether an observation is shown as it is.
-func (d *Dispatcher) fits(o *Observation) bool {
+func (s *Shelf) fits(o *Observation) bool {
 	if o.Tool == readName {
 		return true
 	}
-	if d.unparked != nil && o.size > int64(d.threshold()) {
-		o.Note = "The content is not kept beyond what is shown: " + d.Redact.String(d.unparked.Error())
+	if s.unparked != nil && o.size > int64(s.threshold()) {
+		o.Note = "The content is not kept beyond what is shown: " + s.Redact.String(s.unparked.Error())
 		return true
 	}
 	text, err := json.Marshal(o)
-	return err == nil && len(text) <= d.threshold()
+	return err == nil && len(text) <= s.threshold()
 }
 
 // resolve puts the values of earlier steps in the place of references.

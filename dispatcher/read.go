@@ -25,15 +25,18 @@ const (
 // the dispatcher has less.
 const maxAnswer = 16 << 10
 
-func (d *Dispatcher) maxAnswer() int {
-	if d.MaxAnswer <= 0 {
+func (s *Shelf) maxAnswer() int {
+	if s.MaxAnswer <= 0 {
 		return maxAnswer
 	}
-	return min(d.MaxAnswer, maxAnswer)
+	return min(s.MaxAnswer, maxAnswer)
 }
 
 //go:embed scratchpad_read.md
 var readText string
+
+// readReference is said where calls can refer to earlier results.
+const readReference = " To pass the whole content to another tool\nwithout reading it, write `{{stepN.content}}` as that tool's argument."
 
 //go:embed scratchpad_keep.md
 var keepText string
@@ -51,7 +54,8 @@ type readArgs struct {
 	Query      string `json:"query,omitempty" jsonschema:"for json: a jq query"`
 	Encoding   string `json:"encoding,omitempty" jsonschema:"for binary content: base64 (default) or hex"`
 
-	most int // bytes of the answer
+	most  int  // bytes of the answer
+	alone bool // nobody resolves references
 }
 
 type keepArgs struct {
@@ -61,14 +65,12 @@ type keepArgs struct {
 }
 
 // shelfTools are scratchpad_read and scratchpad_keep.
-func (d *Dispatcher) shelfTools() []tools.Tool {
-	read := tools.New(readName, readText, d.read)
-	read.ReadOnly = true
-	return []tools.Tool{read, tools.New(keepName, keepText, d.keep)}
+func (s *Shelf) shelfTools() []tools.Tool {
+	return []tools.Tool{s.Reader(), tools.New(keepName, keepText, s.keep)}
 }
 
-func (d *Dispatcher) read(ctx context.Context, _ tools.Call, a readArgs) tools.Result {
-	turn, err := d.Turn()
+func (s *Shelf) read(ctx context.Context, _ tools.Call, a readArgs) tools.Result {
+	turn, err := s.Turn()
 	if err != nil {
 		return tools.Fail("%v", err)
 	}
@@ -77,7 +79,7 @@ func (d *Dispatcher) read(ctx context.Context, _ tools.Call, a readArgs) tools.R
 		return tools.Fail("%v", err)
 	}
 	defer c.Close()
-	a.most = d.maxAnswer()
+	a.most, a.alone = s.maxAnswer(), s.Alone
 	res, err := readContent(ctx, c, a)
 	if err != nil {
 		return tools.Fail("%v", err)
@@ -140,12 +142,19 @@ func span(c *observation.Content, a readArgs) (unit observation.Unit, start, end
 		return observation.Lines, start, value(a.End, start+100), nil
 	case "full":
 		if c.Bytes > int64(a.most) {
-			return unit, 0, 0, fmt.Errorf("the content has %d bytes, an answer at most %d: use grep to find, lines or range to read on, json to query, "+
-				`or pass it to another tool as "{{step%d.content}}"`, c.Bytes, a.most, c.Step)
+			return unit, 0, 0, tooLarge(c, a)
 		}
 		return unit, 0, total, nil
 	}
 	return unit, 0, 0, fmt.Errorf("mode %q: use head, tail, range, lines, full, grep or json", a.Mode)
+}
+
+func tooLarge(c *observation.Content, a readArgs) error {
+	other := ""
+	if !a.alone {
+		other = fmt.Sprintf(`, or pass it to another tool as "{{step%d.content}}"`, c.Step)
+	}
+	return fmt.Errorf("the content has %d bytes, an answer at most %d: use grep to find, lines or range to read on, json to query%s", c.Bytes, a.most, other)
 }
 
 func value(p *int64, other int64) int64 {
@@ -211,7 +220,7 @@ const (
 	keepUsual = 24 * time.Hour
 )
 
-func (d *Dispatcher) keep(_ context.Context, _ tools.Call, a keepArgs) tools.Result {
+func (s *Shelf) keep(_ context.Context, _ tools.Call, a keepArgs) tools.Result {
 	ttl := keepUsual
 	if a.TTL != "" {
 		var err error
@@ -219,7 +228,7 @@ func (d *Dispatcher) keep(_ context.Context, _ tools.Call, a keepArgs) tools.Res
 			return tools.Fail("ttl %q: write a length of time up to %s, such as 24h", a.TTL, keepMost)
 		}
 	}
-	turn, err := d.Turn()
+	turn, err := s.Turn()
 	if err == nil {
 		err = turn.Keep(a.ID, a.Label, ttl)
 	}

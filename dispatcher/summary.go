@@ -20,11 +20,11 @@ const summaryChars = 1500
 
 // sumUp puts a model's summary beside the head and the tail of a text that was
 // parked. Without one, or where the model fails, the view is as it was.
-func (d *Dispatcher) sumUp(ctx context.Context, o *Observation) {
-	if d.Summarise == nil || o.Kind == string(observation.Binary) || o.SizeBytes < summaryFrom || o.SizeBytes > summaryMost {
+func (s *Shelf) sumUp(ctx context.Context, o *Observation) {
+	if s.Summarise == nil || o.Kind == string(observation.Binary) || o.SizeBytes < summaryFrom || o.SizeBytes > summaryMost {
 		return
 	}
-	turn, err := d.Turn()
+	turn, err := s.Turn()
 	if err != nil {
 		return
 	}
@@ -37,9 +37,9 @@ func (d *Dispatcher) sumUp(ctx context.Context, o *Observation) {
 	if err != nil {
 		return
 	}
-	said, err := d.Summarise(ctx, o.Tool, string(text))
+	said, err := s.Summarise(ctx, o.Tool, string(text))
 	if err != nil || strings.TrimSpace(said) == "" {
 		return
 	}
-	o.Facts = strings.TrimSpace(o.Facts + "\nSummary by a model: " + journal.Line(d.Redact.String(strings.TrimSpace(said)), summaryChars))
+	o.Facts = strings.TrimSpace(o.Facts + "\nSummary by a model: " + journal.Line(s.Redact.String(strings.TrimSpace(said)), summaryChars))
 }
