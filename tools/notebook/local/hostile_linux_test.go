@@ -27,7 +27,8 @@ for fd in range(3, 1024):
 // TestHostile: whatever a cell does, it forges nothing, it ends in time, the
 // notebook can be used again, and nothing of it is left in the end.
 func TestHostile(t *testing.T) {
-	const idle, floor = 300 * time.Millisecond, 1500 * time.Millisecond
+	t.Parallel()
+	const idle, floor = 500 * time.Millisecond, 2 * time.Second
 	mark := fmt.Sprintf("1000%d", os.Getpid()) // of a sleep
 	c := config(t)
 	c.Limits = notebook.Limits{Default: floor, Idle: idle, Floor: floor}

@@ -64,6 +64,7 @@ func recorded(t testing.TB, r *Runtime) string {
 // TestInstall: packages are installed by us and by cells, from where the user
 // said, and recorded only if that went well.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	c, links := offline(t)
 	wheel(t, links, "rousea", "41")
 	wheel(t, links, "rouseb", "'b'")
@@ -89,6 +90,7 @@ func TestInstall(t *testing.T) {
 // TestMadeAnew: whatever is wrong with an environment, it is made anew with its
 // packages, without what somebody slipped into their record.
 func TestMadeAnew(t *testing.T) {
+	t.Parallel()
 	notebooktest.NeedPython(t)
 	c, links := offline(t)
 	said := filepath.Join(links, "said")

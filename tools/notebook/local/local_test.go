@@ -76,6 +76,7 @@ func reopen(t testing.TB, c Config, dir string) *Runtime {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	notebooktest.Run(t, func(t *testing.T, o notebooktest.Options) func() notebook.Runtime {
 		c := config(t)
 		c.Limits, c.MaxOutput, c.LLM = o.Limits, o.MaxOutput, o.LLM

@@ -31,6 +31,7 @@ func closed(t *testing.T, c Config, code string) *Runtime {
 // TestOddVariables: what cannot be saved or restored loses only itself, and does
 // not take for ever.
 func TestOddVariables(t *testing.T) {
+	t.Parallel()
 	c := config(t)
 	c.Env, c.Secret = []string{"DS_PG__PASSWORD=correct horse battery"}, []string{"DS_PG__PASSWORD"}
 	c.SaveTimeout = 4 * time.Second
@@ -73,6 +74,7 @@ globals()["a b\n"] = 3
 // TestDamagedVariables: a file that is cut, changed or poisonous costs what is
 // in it, not the notebook.
 func TestDamagedVariables(t *testing.T) {
+	t.Parallel()
 	r := closed(t, config(t), "class P:\n    def __reduce__(self):\n        import os; return (os._exit, (7,))\na = 1\nb = 'x' * 1000\np = 2")
 	good, err := os.ReadFile(r.path(variablesName))
 	if err != nil {
@@ -111,6 +113,7 @@ func TestDamagedVariables(t *testing.T) {
 // TestFunctions: with cloudpickle, functions and classes of the notebook survive,
 // and work on its globals as before.
 func TestFunctions(t *testing.T) {
+	t.Parallel()
 	r := open(t, config(t))
 	if nt.Exec(t, r, "import cloudpickle").Ended != notebook.OK {
 		t.Skip("cloudpickle is not installed for python3")
@@ -138,6 +141,7 @@ def reads(): return f
 // TestSaveFaults: whatever fails while variables are saved, what was saved before
 // is whole, and a failure is reported.
 func TestSaveFaults(t *testing.T) {
+	t.Parallel()
 	r := closed(t, config(t), "a = 'old'")
 	old, err := os.ReadFile(r.path(variablesName))
 	if err != nil {

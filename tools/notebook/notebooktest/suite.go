@@ -22,7 +22,10 @@ func Run(t *testing.T, rig Rig) {
 		{"interpreter dies", deaths}, {"cancel", cancels}, {"reset", resets}, {"variables", variables},
 		{"model", models}, {"remove", removes}, {"large output", large}, {"flood", flood},
 	} {
-		t.Run(part.name, func(t *testing.T) { part.run(t, rig) })
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel() // they mostly wait
+			part.run(t, rig)
+		})
 	}
 }
 
