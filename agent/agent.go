@@ -7,8 +7,11 @@ import (
 	"syscall"
 	"time"
 
+	"rouse/agent/budget"
 	"rouse/agent/journal"
 	"rouse/agent/model"
+	"rouse/agent/notify"
+	"rouse/agent/retention"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
@@ -59,6 +62,16 @@ type Agent struct {
 	Task string
 	// Now is the wall clock; nil is time.Now.
 	Now func() time.Time
+	// Budget is what may be spent, Notify whom to tell, Retention how long old
+	// cycles are kept; nil is no limit, nobody and for ever.
+	Budget    *budget.Budget
+	Notify    *notify.Notifier
+	Retention *retention.Store
+	Heartbeat notify.Heartbeat
+	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
+	PauseAfter int
+	// ModelName is what the model is called in the journal.
+	ModelName string
 	// Watch, unless nil, is told of each event as it is journalled.
 	Watch func(journal.Event)
 }
@@ -108,14 +121,29 @@ const maxProblems = 3
 // whatever the run did. The error is for what kept the cycle from waking or from
 // saving its memory; how the run itself ended is in the report.
 func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
+	if err := a.stopped(); err != nil {
+		return Report{Outcome: journal.Idle, Err: err}, nil
+	}
+	beat := a.Heartbeat.Begin()
+	report, err := a.cycle(ctx)
+	if errors.Is(err, ErrAwake) {
+		return report, err // that one tells
+	}
+	_ = beat(report.Exit == 0 && err == nil) // no ping fails a cycle
+	a.tell(report, err)
+	return report, err
+}
+
+// cycle is [Agent.RunOnce] in a home that is not paused, while it holds the lock.
+func (a *Agent) cycle(ctx context.Context) (Report, error) {
 	c, err := a.wake()
 	if err != nil {
 		return Report{}, err
 	}
 	defer c.unlock()
 	defer c.unshelve()
-	runErr := a.run(ctx, c)
-	return a.sleep(c, runErr)
+	a.Budget.Begin(c.id)
+	return a.sleep(c, limited(a.run(ctx, c)))
 }
 
 // run asks and acts until done, a limit or an error; nil means done.
@@ -124,6 +152,7 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
 	defer cancel()
 	a.shelve(c)
+	a.clear()
 	if err := a.prepare(c, c.journal); err != nil {
 		return err
 	}
@@ -133,6 +162,9 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 		return err
 	}
 	for c.iterations < a.MaxIterations {
+		if err := a.stopped(); err != nil {
+			return err
+		}
 		done, err := a.iterate(ctx, c)
 		if ctx.Err() != nil && !done {
 			return context.Cause(ctx)
@@ -157,6 +189,12 @@ func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
 	}
 	c.problems = 0
 	for i, action := range actions {
+		if err := a.stopped(); err != nil {
+			return false, err
+		}
+		if err := a.spend(ctx, action); err != nil {
+			return false, err
+		}
 		o, err := c.dispatcher.Do(ctx, action)
 		if err != nil {
 			return false, err

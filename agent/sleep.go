@@ -42,6 +42,8 @@ func (c *cycle) ending(runErr error) journal.End {
 		return journal.End{Outcome: journal.Done}
 	case errors.Is(runErr, ErrIdle):
 		return journal.End{Outcome: journal.Idle}
+	case errors.As(runErr, new(*Stopped)):
+		return journal.End{Outcome: journal.Idle, Changes: []scratchpad.Change{appendNote("\n[STOPPED] " + runErr.Error())}}
 	case errors.As(runErr, &limit):
 		return journal.End{
 			Outcome: journal.Limited, Exit: 3, Error: runErr.Error(),

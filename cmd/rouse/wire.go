@@ -14,6 +14,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/model"
+	"rouse/agent/notify"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
@@ -109,7 +110,13 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
+	m, spending, err := a.limited(h, c, m)
+	if err != nil {
+		return nil, usage(err)
+	}
 	return &agent.Agent{
+		Budget: spending, Notify: a.notifier(h, c, runner, hide), Retention: a.shelfLife(h, c),
+		Heartbeat: notify.Heartbeat{Target: c.Heartbeat, Home: h.Dir, Now: a.now}, ModelName: modelName(c.Model), PauseAfter: c.Failures.PauseAfter,
 		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: boxes(h, servers, runner), Redact: hide, Mark: mark, Now: a.now,
 		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,

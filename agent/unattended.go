@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"rouse/agent/budget"
+	"rouse/agent/journal"
+	"rouse/agent/notify"
+	"rouse/agent/pause"
+	"rouse/dispatcher"
+)
+
+// Stopped ends a cycle because the home is paused, or keeps it from starting.
+type Stopped struct{ Reason string }
+
+func (s *Stopped) Error() string { return "stopped: " + s.Reason }
+
+// stopped is the reason why the home is paused, nil where it is not. It costs one
+// stat.
+func (a *Agent) stopped() error {
+	if reason, ok := pause.Paused(a.Home.Dir); ok {
+		return &Stopped{a.Redact.String(reason)}
+	}
+	return nil
+}
+
+// retentionTime bounds how long a wake removes what old cycles have left.
+const retentionTime = 2 * time.Second
+
+// clear removes what old cycles have left, once a day. What goes wrong there
+// fails no cycle, and is tried again.
+func (a *Agent) clear() {
+	if a.Retention == nil || !a.Retention.Due() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), retentionTime)
+	defer cancel()
+	_, _ = a.Retention.Apply(ctx)
+}
+
+// tell tells people what they should know of a cycle that ended. How that went is
+// in the notifications' own state. The home is not locked meanwhile.
+func (a *Agent) tell(r Report, err error) {
+	if a.Notify == nil {
+		return
+	}
+	o := notify.Outcome{Cycle: r.Cycle, Outcome: r.Outcome}
+	if err != nil {
+		o.Outcome = journal.Failed
+	}
+	if err = cmp.Or(err, r.Err); err != nil {
+		o.Error = a.Redact.String(err.Error())
+	}
+	ctx := context.Background()
+	_ = a.Notify.Cycle(ctx, o)
+	if o.Outcome == journal.Failed && r.Cycle != "" {
+		a.tellRest(ctx, r.Cycle)
+	}
+	_ = a.Notify.Deliver(ctx)
+}
+
+// tellRest tells that the home is left to rest, by the failure that makes it so.
+func (a *Agent) tellRest(ctx context.Context, cycle string) {
+	s, err := a.Home.Streak(a.PauseAfter)
+	until, ok := s.Until(a.PauseAfter)
+	if err != nil || !ok || s.Count != a.PauseAfter {
+		return
+	}
+	_ = a.Notify.Tell(ctx, notify.Paused, "rest "+cycle, fmt.Sprintf(
+		"%d cycles in a row failed for the same cause; slots are skipped until %s, and longer after each further failure: %s",
+		s.Count, until.Format("2006-01-02 15:04"), s.Cause))
+}
+
+// Streak is the row of failures for the same cause that the newest cycles are; no
+// more of them are counted than [pause.Streak.Until] asks for.
+func (h Home) Streak(pauseAfter int) (pause.Streak, error) {
+	list, err := h.Summaries(1)
+	if err != nil || len(list) == 0 || list[0].Outcome != journal.Failed || pauseAfter <= 0 {
+		return pause.Streak{}, err
+	}
+	if list, err = h.Summaries(pause.Look(pauseAfter)); err != nil {
+		return pause.Streak{}, err
+	}
+	var cycles []pause.Cycle
+	for _, s := range list {
+		cycles = append(cycles, pause.Cycle{
+			Began: s.Began, Took: time.Duration(s.Ms) * time.Millisecond, Failed: s.Outcome == journal.Failed, Error: s.Error,
+		})
+	}
+	return pause.Failures(cycles), nil
+}
+
+// spend counts an action that is a tool call.
+func (a *Agent) spend(ctx context.Context, action dispatcher.Action) error {
+	if action.Tool == "done" || action.Tool == "update_scratchpad" {
+		return nil
+	}
+	return a.Budget.Call(ctx)
+}
+
+// limited makes a limit of the cycle of what would not fit the budget.
+func limited(err error) error {
+	var e *budget.Exceeded
+	if errors.As(err, &e) {
+		return &Limit{e.Name, e.Text}
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"time"
+
+	"rouse/agent"
+	"rouse/agent/budget"
+	"rouse/agent/config"
+	"rouse/agent/notify"
+	"rouse/agent/retention"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+)
+
+// limited lets a model keep to the limits of the home, if there are any.
+func (a *app) limited(h agent.Home, c config.Config, m agent.Model) (agent.Model, *budget.Budget, error) {
+	b := budgetOf(h, c, budget.Prices{}, a.now)
+	if !b.Limited() {
+		return m, nil, nil
+	}
+	prices, err := budget.LoadPrices(pricesOf(h))
+	if err != nil {
+		return nil, nil, err
+	}
+	b.Currency = prices.Currency
+	price, _ := prices.Of(c.Model.Name)
+	if c.Limits.Limited() && c.Model.Provider != "offline" {
+		if price, err = prices.Need(c.Model.Name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &budget.Model{Next: m, Budget: b, Price: price, MaxOutput: c.Model.MaxOutput}, b, nil
+}
+
+// notifier tells people of the home.
+func (a *app) notifier(h agent.Home, c config.Config, r *proc.Runner, hide *redact.Redactor) *notify.Notifier {
+	n := &notify.Notifier{Logs: h.Logs(), Home: h.Dir, Runner: r, Redact: hide, Now: a.now}
+	for _, s := range c.Notify {
+		n.Sinks = append(n.Sinks, notify.Sink(s))
+	}
+	return n
+}
+
+// shelfLife is how long the home keeps what cycles leave.
+func (a *app) shelfLife(h agent.Home, c config.Config) *retention.Store {
+	return &retention.Store{
+		Logs: h.Logs(), Memory: h.Memory(), Now: a.now,
+		Policy: retention.Policy{Keep: time.Duration(c.Retention.Keep), KeepFailed: time.Duration(c.Retention.KeepFailed)},
+	}
+}
