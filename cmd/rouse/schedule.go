@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -58,6 +59,7 @@ func (a *app) schedule(dirs []string, limit int) error {
 		}
 		dirs[i] = abs
 	}
+	debug.SetGCPercent(50) // it mostly sleeps: memory is dearer than time
 	w := &waker{app: a, runner: &proc.Runner{Env: a.environ}, timeouts: map[string]time.Duration{}}
 	var err error
 	if w.program, err = os.Executable(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/agent/config"
 	"rouse/agent/journal"
 	"rouse/agent/pause"
 	"rouse/agent/schedule"
@@ -107,6 +108,40 @@ type slot struct {
 	Time   time.Time       `json:"time"`
 }
 
+func slotOf(r schedule.Record) slot {
+	return slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time}
+}
+
+// waking is what `rouse status` says of the schedule.
+type waking struct {
+	LastSlot *slot      `json:"last_slot"`
+	NextSlot *time.Time `json:"next_slot"`
+	Problems []string   `json:"problems"`
+}
+
+// waking sums up the schedule. What cannot be read is a problem too.
+func (a *app) waking(h agent.Home) waking {
+	w := waking{Problems: []string{}}
+	conf, err := config.Load(h.Config(), a.getenv)
+	if err != nil {
+		w.Problems = append(w.Problems, err.Error())
+		return w
+	}
+	sum, err := a.ledger(h).Summary(conf.Schedule)
+	if err != nil {
+		w.Problems = append(w.Problems, err.Error())
+	}
+	if sum.Last != nil {
+		last := slotOf(*sum.Last)
+		w.LastSlot = &last
+	}
+	if !sum.Next.IsZero() {
+		w.NextSlot = &sum.Next
+	}
+	w.Problems = append(w.Problems, sum.Problems...)
+	return w
+}
+
 func (a *app) slots(limit int, asJSON bool) error {
 	h, _, err := a.open()
 	if err != nil {
@@ -117,7 +152,7 @@ func (a *app) slots(limit int, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		list = append(list, slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time})
+		list = append(list, slotOf(r))
 	}
 	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
 		list[i], list[j] = list[j], list[i]

@@ -25,6 +25,7 @@ type status struct {
 	Completed   int            `json:"completed_tasks"`
 	LastNote    string         `json:"last_note"`
 	Cycle       *agent.Summary `json:"cycle"`
+	waking
 }
 
 func (a *app) newStatus() *cobra.Command {
@@ -59,6 +60,7 @@ func (a *app) status(asJSON bool) error {
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
+	st.waking = a.waking(h)
 	if asJSON {
 		return a.printJSON([]status{st})
 	}
@@ -105,6 +107,15 @@ func (a *app) printStatus(st status) {
 	row("last note", journal.Line(st.LastNote, 300))
 	if st.Cycle != nil {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
+	}
+	if st.LastSlot != nil {
+		row("last slot", st.LastSlot.line(out))
+	}
+	if st.NextSlot != nil {
+		row("next slot", st.NextSlot.Format("2006-01-02 15:04:05 -0700"))
+	}
+	for _, p := range st.Problems {
+		row("attention", out.paint(red, journal.Line(p, 300)))
 	}
 }
 
