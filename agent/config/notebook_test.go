@@ -11,6 +11,7 @@ func TestNotebook(t *testing.T) {
 	for _, tt := range []struct{ text, err string }{
 		{"notebook: {}", ""},
 		{"notebook: {python: /usr/bin/python3, isolated: true, timeout: 1m, idle: 10s, max: 2h, memory: 4GiB}", ""},
+		{"notebook: {memory: \"\"}", ""},
 		{"notebook: {credentials: [postgres/PROD_DB]}", ""},
 		{"notebook: {backend: remote, endpoint: 'https://a.example/nb', token_env: NB_TOKEN}", ""},
 		{"notebook: {backend: cloud}", "use local or remote"},

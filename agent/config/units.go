@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,9 +26,9 @@ func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 // Size is a number of bytes, written as 500, 16KiB, 64MiB or 1GiB.
 type Size int64
 
-// UnmarshalYAML reads a number with a binary unit.
+// UnmarshalYAML reads a number with a binary unit; the empty string is 0.
 func (s *Size) UnmarshalYAML(n *yaml.Node) error {
-	text, shift := n.Value, 0
+	text, shift := cmp.Or(n.Value, "0"), 0
 	for i, unit := range []string{"KiB", "MiB", "GiB"} {
 		if t, ok := strings.CutSuffix(text, unit); ok {
 			text, shift = strings.TrimSpace(t), 10*(i+1)

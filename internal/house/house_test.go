@@ -60,6 +60,7 @@ var only = map[string]string{
 	"github.com/klauspost/compress/zstd": "scratchpad/observation",
 	"github.com/wasilibs/go-re2":         "scratchpad/observation",
 	"github.com/itchyny/gojq":            "scratchpad/observation",
+	"filippo.io/age":                     "internal/vault",
 }
 
 // file is one Go file of the project.

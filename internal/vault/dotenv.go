@@ -1,0 +1,84 @@
+package vault
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// ReadEnv reads a file of lines NAME=value, as .env; none where there is no
+// file. No error quotes a value.
+func ReadEnv(path string) ([]Variable, error) {
+	data, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	list, err := ParseEnv(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	return list, nil
+}
+
+// assignment is a line of .env: `export` may stand before it.
+var assignment = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
+
+// ParseEnv reads lines NAME=value. A value in single quotes is taken as it is,
+// one in double quotes knows \n, \r, \t, \", \\ and \$, another ends at " #" and is
+// trimmed. Nothing is expanded, and a value has one line. Of a name that comes
+// twice the last one counts.
+func ParseEnv(text string) ([]Variable, error) {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return nil, errors.New("it is not text in UTF-8")
+	}
+	var list []Variable
+	at := map[string]int{}
+	for i, line := range strings.Split(strings.TrimPrefix(text, "\uFEFF"), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		m := assignment.FindStringSubmatch(line)
+		if m == nil {
+			return nil, fmt.Errorf("line %d is not NAME=value", i+1)
+		}
+		value, ok := unquote(m[2])
+		if !ok {
+			return nil, fmt.Errorf("line %d: the quotes of %s do not end", i+1, m[1])
+		}
+		if k, ok := at[m[1]]; ok {
+			list[k].Value = value
+			continue
+		}
+		at[m[1]] = len(list)
+		list = append(list, Variable{m[1], value})
+	}
+	return list, nil
+}
+
+var (
+	single = regexp.MustCompile(`^'([^']*)'\s*(?:#.*)?$`)
+	double = regexp.MustCompile(`^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$`)
+	remark = regexp.MustCompile(`(?:^|\s)#.*$`)
+)
+
+// unquote is a value without its quotes, or without the remark after it.
+func unquote(s string) (string, bool) {
+	if m := single.FindStringSubmatch(s); m != nil {
+		return m[1], true
+	}
+	if m := double.FindStringSubmatch(s); m != nil {
+		return strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\$`, `$`).Replace(m[1]), true
+	}
+	if s != "" && (s[0] == '\'' || s[0] == '"') {
+		return "", false
+	}
+	return strings.TrimSpace(remark.ReplaceAllString(s, "")), true
+}
