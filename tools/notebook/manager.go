@@ -311,7 +311,8 @@ func (m *Manager) Cancel() {
 }
 
 // Close saves and ends all notebooks that are open, several at a time, and
-// writes their .ipynb. When ctx ends, those that are not saved yet just end.
+// writes their .ipynb. When ctx ends, those that are not saved yet just end. A
+// cell that runs is waited for, so cancel first.
 func (m *Manager) Close(ctx context.Context) error {
 	m.mu.Lock()
 	all := m.open

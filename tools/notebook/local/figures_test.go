@@ -61,7 +61,7 @@ func TestSample(t *testing.T) {
 		"sample(7)":                        "int\n7",
 		"sample('a\\nb')":                  "str, length 3\n'a\\nb'",
 		"open('f.csv', 'w').write('a,b\\n1,2\\n3,4\\n'); sample('f.csv', 2)":    "f.csv, 12 bytes\n  a,b\n  1,2",
-		"open('f.bin', 'wb').write(b'\\0\\1'); sample(open('f.bin', 'rb'))":     "f.bin, binary\n  00 01…",
+		"open('f.bin', 'wb').write(b'\\0\\1'); sample(open('f.bin', 'rb'))":     "f.bin, 2 bytes, binary\n  00 01…",
 		"import array; sample(b'x' * 5000).startswith('bytes, length 5000\\n')": "True",
 		"len(sample('y' * 10**8)) < 3000":                                       "True",
 	} {

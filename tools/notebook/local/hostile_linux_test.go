@@ -47,6 +47,7 @@ func TestHostile(t *testing.T) {
 		{"forks and forges", "import os\nif not os.fork():\n" + strings.ReplaceAll(forge, "\n", "\n    ") + "\n1", notebook.OK, "1"},
 		{"child fails", "import os\nif os.fork() == 0: raise ValueError\n2", notebook.OK, "2"},
 		{"child goes on", "import os, time\nif os.fork() == 0: time.sleep(1000)\n3", notebook.OK, "3"},
+		{"uses a pool", "import multiprocessing as mp\ndef sq(x): return x * x\nwith mp.get_context('fork').Pool(2) as p: r = p.map(sq, range(3))\nr", notebook.OK, "[0, 1, 4]"},
 		{"rebinds helpers", "progress = install = get_llm = sample = None; 4", notebook.OK, "4"},
 		{"rebinds what we use", "import json, os, sys, linecache, ast\njson.dumps = json.loads = os.write = os.read = os._exit = os.getpid = ast.parse = linecache.cache = None\nsys.stdout = sys.stderr = None\n5", notebook.OK, "5"},
 		{"then works", "print('x'); 6", notebook.OK, "6"},

@@ -216,16 +216,6 @@ func (k *kernel) attach(r *run) {
 	k.changed.Broadcast()
 }
 
-// running is the cell of that nonce, if it is the one that runs.
-func (k *kernel) running(nonce string) *run {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.current == nil || k.current.nonce != nonce {
-		return nil
-	}
-	return k.current
-}
-
 // interrupt sends the SIGINT that Python turns into a KeyboardInterrupt.
 func (k *kernel) interrupt() { k.proc.Signal(syscall.SIGINT) }
 
