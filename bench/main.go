@@ -1,10 +1,11 @@
 // Command bench measures what Rouse costs on this machine: a whole cycle beside
 // a bare Go program that does the same work, what ten thousand old cycles add,
 // the start of the program, and its size; or what it costs to keep, read and
-// search large observations. README.md says how.
+// search large observations; or what the requests of long cycles cost. README.md says how.
 //
 //	go run ./bench [-n RUNS] [-dir FOLDER]
 //	go run ./bench -observations 100MB,1GiB [-dir FOLDER]
+//	go run ./bench -conversation
 package main
 
 import (
@@ -19,10 +20,14 @@ func main() {
 	n := flag.Int("n", 40, "how many `runs` of each command are counted")
 	dir := flag.String("dir", "", "the `folder` for homes (default: the system's for temporary files)")
 	sizes := flag.String("observations", "", "measure observations of these `sizes` instead, such as 100MB,1GiB")
+	talk := flag.Bool("conversation", false, "measure long conversations instead")
 	flag.Parse()
 	parts := []func(programs, int) error{binary, start, coldCycle, oldCycles}
 	if *sizes != "" {
 		parts = []func(programs, int) error{func(p programs, _ int) error { return observations(p, *sizes) }}
+	}
+	if *talk {
+		parts = []func(programs, int) error{conversations}
 	}
 	if err := bench(*n, *dir, parts); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)

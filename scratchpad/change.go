@@ -86,8 +86,21 @@ func (s *State) apply(c Change) error {
 	if v, err = fit(c.Key, v); err != nil {
 		return err
 	}
+	bound := 0
+	if e := s.find(c.Key); c.Op == OpAppend && e != nil {
+		bound = e.size() + sizeBound(c.Value, 2)
+	}
 	s.put(c.Key, v)
+	s.find(c.Key).bound = bound
 	return nil
+}
+
+// size is at least the number of bytes that the entry takes.
+func (e *entry) size() int {
+	if e.bound == 0 {
+		e.bound = sizeBound(e.key, 0) + sizeBound(e.value, 2)
+	}
+	return e.bound
 }
 
 func extended(key string, old, v any) (any, error) {
@@ -135,13 +148,13 @@ func unprintable(r rune) bool { return unicode.IsControl(r) || !raw(r) }
 // text itself only where the bound is over it.
 func (s *State) checkSize() error {
 	const limit = MaxBytes - saveRoom
-	bound := len(s.data)
-	for _, e := range s.entries {
-		if e.edited || e.node == nil {
-			bound += sizeBound(e.key, 0) + sizeBound(e.value, 2)
+	bound := 2 * len(s.data) // re-encoding the whole document may add to what is there
+	for i := range s.entries {
+		if e := &s.entries[i]; e.edited || e.node == nil {
+			bound += e.size()
 		}
 	}
-	if bound <= limit/2 { // re-encoding the whole document may add to what is there
+	if bound <= limit {
 		return nil
 	}
 	text, err := s.Bytes()
@@ -155,12 +168,12 @@ func (s *State) checkSize() error {
 }
 
 // sizeBound is at least the number of bytes that v takes when it is written
-// with indent: every character may need an escape, every line its indentation.
+// with indent, in whatever style.
 func sizeBound(v any, indent int) int {
 	n := indent + 16
 	switch v := v.(type) {
 	case string:
-		n += len(v) * (6 + indent)
+		n += textBound(v, indent)
 	case json.Number:
 		n += len(v)
 	case []any:
@@ -170,6 +183,26 @@ func sizeBound(v any, indent int) int {
 	case map[string]any:
 		for k, item := range v {
 			n += sizeBound(k, indent+2) + sizeBound(item, indent+2)
+		}
+	}
+	return n
+}
+
+// textBound is at least the number of bytes that a text takes, be it in quotes
+// with escapes, or as it is with an indentation before each line.
+func textBound(s string, indent int) (n int) {
+	for _, r := range s {
+		switch {
+		case r == '\n':
+			n += 2 + indent
+		case r == '"' || r == '\\' || r == '\'':
+			n += 2
+		case r >= ' ' && r < utf8.RuneSelf:
+			n++
+		case r >= utf8.RuneSelf && raw(r):
+			n += utf8.RuneLen(r)
+		default:
+			n += 10 // as \U0001F600
 		}
 	}
 	return n

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -182,6 +183,33 @@ func TestTaskText(t *testing.T) {
 	} {
 		if got := TaskText(tt.task); got != tt.want {
 			t.Errorf("TaskText(%v) = %q, want %q", tt.task, got, tt.want)
+		}
+	}
+}
+
+// TestSizeBound wants the bound that spares an encoding to be one, for texts of
+// every kind and however they came to be there.
+func TestSizeBound(t *testing.T) {
+	rnd, texts := rand.New(rand.NewPCG(1, 2)), randomStrings(5000)
+	text := func() string { return texts[rnd.IntN(len(texts))] }
+	for range 2000 {
+		s := New()
+		for range 1 + rnd.IntN(6) {
+			c := Change{Op: OpAppend, Key: "notes", Value: text()}
+			if rnd.IntN(4) == 0 {
+				c = Change{Op: OpSet, Key: "x", Value: []any{text(), map[string]any{fmt.Sprintf("key %d", rnd.IntN(100)): text()}}}
+			}
+			if err := s.Apply(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bound := 0
+		for i := range s.entries {
+			bound += s.entries[i].size()
+		}
+		got, err := s.Bytes()
+		if err != nil || len(got) > bound {
+			t.Fatalf("%d bytes, bound %d, %v:\n%.300q", len(got), bound, err, got)
 		}
 	}
 }

@@ -46,6 +46,7 @@ type entry struct {
 	value      any
 	name, node *yaml.Node // key and value in the text that was read; nil if not there
 	edited     bool       // value is no longer that of node
+	bound      int        // at least the bytes that key and value take; 0: not counted
 }
 
 // New returns the state of an agent that remembers nothing.
@@ -89,7 +90,7 @@ func (s *State) put(key string, value any) {
 	}
 	s.edited, s.text = true, nil
 	if e != nil {
-		e.value, e.edited = value, true
+		e.value, e.edited, e.bound = value, true, 0
 		return
 	}
 	s.entries = append(s.entries, entry{key: key, value: value, edited: true})
