@@ -97,6 +97,15 @@ func (h Home) Models() string { return filepath.Join(h.Logs(), "models.json") }
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 
+// Vault holds the credentials, encrypted.
+func (h Home) Vault() string { return filepath.Join(h.Dir, "vault.age") }
+
+// VaultKey is the key to the vault.
+func (h Home) VaultKey() string { return filepath.Join(h.Dir, "vault.key") }
+
+// Env holds variables as lines NAME=value.
+func (h Home) Env() string { return filepath.Join(h.Dir, ".env") }
+
 // Folder is a folder that the configuration names, relative to the home.
 func (h Home) Folder(dir string) string {
 	if filepath.IsAbs(dir) {

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"rouse/agent"
+	"rouse/internal/disk"
+	"rouse/internal/vault"
+)
+
+func (a *app) newVault() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "vault",
+		Short: "Keep credentials, encrypted, for notebooks",
+		Long: `The vault keeps connections to databases and services: vault.age in the home, encrypted
+with the key in vault.key, or in $ROUSE_VAULT_KEY. Cells see those that rouse.yaml
+grants under notebook.credentials, as variables such as DS_POSTGRES_PROD_DB__HOST.
+
+Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.newVaultSet(), a.newVaultList(), a.newVaultRemove())
+	return c
+}
+
+// vault is that of a home.
+func (a *app) vault(h agent.Home) vault.Vault {
+	return vault.Vault{FS: disk.OS{}, File: h.Vault(), KeyFile: h.VaultKey(), Key: a.getenv(vault.KeyVariable)}
+}
+
+// credentials are the fields of all connections that the home has, in the vault
+// and in .env, and among them those that are granted by name.
+func (a *app) credentials(h agent.Home, names []string) (all, granted []vault.Variable, err error) {
+	env, err := vault.ReadEnv(h.Env())
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	if v := a.vault(h); v.Exists() {
+		c, err := v.Load()
+		if err != nil {
+			return nil, nil, usage(err)
+		}
+		all = c.Variables()
+	}
+	all = append(all, env...)
+	if granted, err = vault.Grant(all, names); err != nil {
+		return nil, nil, usage(fmt.Errorf("rouse.yaml: notebook.credentials: %w", err))
+	}
+	return all, granted, nil
+}
+
+func (a *app) newVaultSet() *cobra.Command {
+	return &cobra.Command{
+		Use:   "set ENGINE/NAME FIELD=VALUE...",
+		Short: "Set fields of a connection",
+		Long: `Set fields of a connection; its other fields stay. What stands in a command line can be
+seen by others while it runs: with - as its value one field is read from standard input,
+without a line break at its end. The first call makes the key.
+
+Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
+		Example: `  rouse vault set postgres/PROD_DB host=db.example user=reader password=- < password.txt`,
+		Args:    strict(cobra.MinimumNArgs(2)),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.vaultSet(args[0], args[1:], os.Stdin) },
+	}
+}
+
+func (a *app) vaultSet(name string, args []string, stdin io.Reader) error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	fields := map[string]string{}
+	asked := ""
+	for _, arg := range args {
+		field, value, ok := strings.Cut(arg, "=")
+		switch _, twice := fields[field]; {
+		case !ok:
+			return usage(errors.New("vault set: write each field as FIELD=VALUE")) // it may be a value
+		case twice:
+			return usage(fmt.Errorf("vault set: field %.70q comes twice", field))
+		case value == "-" && asked != "":
+			return usage(errors.New("vault set: only one field can be read from standard input"))
+		case value == "-":
+			asked = field
+		}
+		fields[field] = value
+	}
+	if asked != "" {
+		if fields[asked], err = a.readValue(asked, stdin); err != nil {
+			return fmt.Errorf("vault set: read %s: %w", asked, err)
+		}
+	}
+	return a.vault(h).Change(func(c vault.Connections) error { return usage(c.Set(name, fields)) })
+}
+
+// readValue reads a value, on a terminal without showing it.
+func (a *app) readValue(field string, stdin io.Reader) (string, error) {
+	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(a.stderr, "%s: ", field)
+		value, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(a.stderr)
+		return string(value), err
+	}
+	data, err := io.ReadAll(io.LimitReader(stdin, 1<<20))
+	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), err
+}
+
+func (a *app) newVaultList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the connections and their fields, never a value",
+		Long: `List the connections with the names of their fields, and which ones rouse.yaml grants to
+notebooks. No value is shown.
+
+Exit codes: 0, 1 if the vault cannot be read, 2 usage or configuration.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.vaultList(asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// connection is one as --json has it.
+type connection struct {
+	Name    string   `json:"name"`
+	Fields  []string `json:"fields"`
+	Granted bool     `json:"granted"`
+}
+
+func (a *app) vaultList(asJSON bool) error {
+	h, conf, err := a.open()
+	if err != nil {
+		return err
+	}
+	connections, err := a.vault(h).Load()
+	if err != nil {
+		return err
+	}
+	list := []connection{}
+	for _, name := range slices.Sorted(maps.Keys(connections)) {
+		fields := slices.Sorted(maps.Keys(connections[name]))
+		list = append(list, connection{name, fields, slices.Contains(conf.Notebook.Credentials, name)})
+	}
+	if asJSON {
+		return a.printJSON(list)
+	}
+	for _, c := range list {
+		granted := map[bool]string{true: "granted"}[c.Granted]
+		fmt.Fprintf(a.stdout, "%-30s  %-7s  %s\n", c.Name, cmp.Or(granted, "-"), strings.Join(c.Fields, ", "))
+	}
+	return nil
+}
+
+func (a *app) newVaultRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm ENGINE/NAME",
+		Short: "Remove a connection",
+		Long: `Remove a connection with all its fields. Whoever has an older copy of the vault and its
+key still has them: change the password at its source, too.
+
+Exit codes: 0, 1 if there is no such connection or the vault cannot be written, 2 usage.`,
+		Example: "  rouse vault rm postgres/PROD_DB",
+		Args:    strict(cobra.ExactArgs(1)),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.vaultRemove(args[0]) },
+	}
+}
+
+func (a *app) vaultRemove(name string) error {
+	h, err := a.openHome()
+	if err != nil {
+		return err
+	}
+	return a.vault(h).Change(func(c vault.Connections) error {
+		if _, ok := c[name]; !ok {
+			return fmt.Errorf("vault rm: there is no connection %.140q", name)
+		}
+		delete(c, name)
+		return nil
+	})
+}
