@@ -211,7 +211,8 @@ func (l *Ledger) write(have loaded, lines []Record) error {
 			return err
 		}
 	}
-	return l.compactIf(have, have.size+int64(len(data)))
+	_ = l.compactIf(have, have.size+int64(len(data))) // the lines are written; the next write tries again
+	return nil
 }
 
 // encode makes lines of records, and of the state where it is time for it.

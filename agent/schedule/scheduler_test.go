@@ -28,7 +28,6 @@ type house struct {
 	alive  map[int]bool
 	pid    int
 	cycles []string
-	most   int
 	said   []string
 }
 

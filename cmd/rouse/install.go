@@ -293,18 +293,23 @@ func (a *app) uninstall() error {
 
 // tool runs a program of the system, with this terminal's environment.
 func (j job) tool(stdin []byte, argv ...string) (stdout string, err error) {
-	var out, errs bytes.Buffer
-	r := proc.Runner{Env: j.app.environ}
-	cmd := proc.Command{Argv: argv, Stdout: &out, Stderr: &errs, MaxOutput: 4 << 20}
+	c := proc.Command{Argv: argv}
 	if stdin != nil {
-		cmd.Stdin = bytes.NewReader(stdin)
+		c.Stdin = bytes.NewReader(stdin)
 	}
-	exit, err := r.Run(context.Background(), cmd)
+	stdout, _, err = j.call(c)
+	return stdout, err
+}
+
+func (j job) call(c proc.Command) (stdout, stderr string, err error) {
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr, c.MaxOutput = &out, &errs, 4<<20
+	exit, err := (&proc.Runner{Env: j.app.environ}).Run(context.Background(), c)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", argv[0], err)
+		return "", "", fmt.Errorf("%s: %w", c.Argv[0], err)
 	}
 	if !exit.OK() {
-		return "", fmt.Errorf("%s: %s: %s", strings.Join(argv, " "), exit, strings.TrimSpace(errs.String()))
+		return "", "", fmt.Errorf("%s: %s: %s", strings.Join(c.Argv, " "), exit, strings.TrimSpace(errs.String()))
 	}
-	return out.String(), nil
+	return out.String(), errs.String(), nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"rouse/internal/disk"
+	"rouse/internal/proc"
 )
 
 // unit is a file of systemd or launchd.
@@ -148,9 +149,13 @@ func (j job) verify(files []unit) error {
 		}
 		argv = append(argv, path)
 	}
-	_, err = j.tool(nil, argv...)
-	if err != nil && (strings.Contains(err.Error(), "no such program") || strings.Contains(err.Error(), "initialize manager")) {
+	// It wants a folder of a login; of what it ignores it only speaks.
+	_, said, err := j.call(proc.Command{Argv: argv, Env: []string{"XDG_RUNTIME_DIR=" + dir}})
+	switch {
+	case err != nil && strings.Contains(err.Error(), "no such program"):
 		return nil
+	case err == nil && strings.Contains(said, j.name()):
+		return fmt.Errorf("systemd-analyze verify: %s", strings.TrimSpace(said))
 	}
 	return err
 }
