@@ -26,12 +26,17 @@ type run struct {
 	last  time.Time // when something came from it
 	bytes int64
 	over  bool
+	ended bool
 }
 
-// output passes on a piece of output, as far as the limit allows.
-func (r *run) output(name notebook.Stream, b []byte) {
+// output passes on a piece of output, as far as the limit allows. It is false
+// if the cell has ended.
+func (r *run) output(name notebook.Stream, b []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ended {
+		return false
+	}
 	r.last = time.Now()
 	if r.max > 0 && r.bytes+int64(len(b)) > r.max {
 		b = b[:r.max-r.bytes]
@@ -44,6 +49,14 @@ func (r *run) output(name notebook.Stream, b []byte) {
 	if len(b) > 0 {
 		r.emit(notebook.Event{Stream: name, Data: b})
 	}
+	return true
+}
+
+// end lets no more events pass.
+func (r *run) end() {
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
 }
 
 // touch is a sign of life.
@@ -94,6 +107,7 @@ func (r *Runtime) run(ctx context.Context, job notebook.Job, emit func(notebook.
 	cell.calls.Wait()
 	k.flush()
 	k.attach(nil)
+	cell.end()
 	out.Duration = time.Since(begun)
 	return out
 }

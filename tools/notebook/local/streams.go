@@ -92,17 +92,20 @@ func (k *kernel) flush() {
 // pass gives output to the cell that runs; if there is none, to the next one.
 // It reports whether the process is still listened to.
 func (k *kernel) pass(name notebook.Stream, b []byte) bool {
-	k.mu.Lock()
-	for k.current == nil && !k.stopped {
-		k.changed.Wait()
+	for {
+		k.mu.Lock()
+		for k.current == nil && !k.stopped {
+			k.changed.Wait()
+		}
+		r := k.current
+		k.mu.Unlock()
+		if r == nil {
+			return false
+		}
+		if r.output(name, b) {
+			return true
+		}
 	}
-	r := k.current
-	k.mu.Unlock()
-	if r == nil {
-		return false
-	}
-	r.output(name, b)
-	return true
 }
 
 // lines reads lines of bounded length.
