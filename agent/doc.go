@@ -17,13 +17,18 @@
 //   - cmd/rouse reads flags, wires everything below and maps errors to exit codes.
 //   - agent (here) is the cycle. [Home] alone knows the names of files. agent.go
 //     has the main loop, wake.go, sleep.go and settle.go the rest of the cycle.
-//   - agent/conversation decides what the model sees, agent/model asks it.
+//   - agent/conversation decides what the model sees, agent/model asks it; talk.go
+//     and view.go here are between the two.
+//   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
+//     are for a home that is left alone; unattended.go calls them.
 //   - agent/journal is the record of a cycle, in which the dispatcher writes
 //     too; it knows nothing of either. agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three
 //     branches: a tool, update_scratchpad, done.
 //   - scratchpad/observation keeps tool outputs that are too large to be shown.
-//   - tools says what a tool is; the folders below it have the tools.
+//   - tools says what a tool is, and adds task_scratchpad to each; the folders
+//     below it have the tools. Some need something running, such as the servers of
+//     tools/mcp: box.go opens these when a cycle needs them.
 //   - scratchpad is the memory: YAML that a person edits, changed without
 //     disturbing what did not change.
 //   - internal/disk, internal/proc and internal/redact are the seams: how we

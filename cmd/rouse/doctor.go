@@ -70,6 +70,7 @@ func (a *app) examine(h agent.Home) []check {
 		return append(checks, check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
 	}
 	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model), a.checkTools(h, c))
+	checks = append(checks, a.checkServers(h, c)...)
 	for _, g := range append(proc.Enforced(), hidden()) {
 		checks = append(checks, checkGuard(g))
 	}
