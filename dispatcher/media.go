@@ -18,8 +18,10 @@ const (
 	maxImages = 4
 )
 
-// visible are the pictures that models take.
-var visible = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+// IsPicture says whether a media type is one of a picture that models take.
+func IsPicture(mediaType string) bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
+}
 
 // keepMedia parks the pictures of a result and says in its metadata where.
 func (s *Shelf) keepMedia(o *Observation, media []tools.Media) {
@@ -46,7 +48,7 @@ func (s *Shelf) keepMedia(o *Observation, media []tools.Media) {
 
 // show adds a picture that is small enough.
 func (o *Observation) show(m tools.Media) {
-	if slices.Contains(visible, m.Type) && len(m.Data) <= maxImage && len(o.Images) < maxImages {
+	if IsPicture(m.Type) && len(m.Data) <= maxImage && len(o.Images) < maxImages {
 		o.Images = append(o.Images, m)
 	}
 }

@@ -32,7 +32,7 @@ Exit codes: 0, 1 if a server or a call fails, 2 usage or a bad .mcp.json.`,
 		Args: strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.newMCPList(), a.newMCPCall(), a.newMCPAccept())
+	c.AddCommand(a.newMCPList(), a.newMCPCall(), a.newMCPAccept(), a.newMCPProxy())
 	return c
 }
 

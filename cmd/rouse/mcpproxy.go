@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/dispatcher"
+	"rouse/dispatcher/proxy"
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/scratchpad/observation"
+	"rouse/tools"
+)
+
+// tokenName is the variable that holds the token of clients over HTTP.
+const tokenName = "ROUSE_PROXY_TOKEN"
+
+type proxyOptions struct {
+	name, listen, url string
+	headers           []string // name=variable
+}
+
+func (a *app) newMCPProxy() *cobra.Command {
+	var o proxyOptions
+	c := &cobra.Command{
+		Use:   "proxy [-- COMMAND [ARG...]]",
+		Short: "Stand between an MCP client and an MCP server",
+		Long: `Be the server that COMMAND starts, or that --url names, to any MCP client: with a
+parameter for notes in each tool, and with large results kept in the home and read in
+parts. In the client's configuration, put «rouse mcp proxy --home HOME --» before the
+command of a server.
+
+The client is the one at standard input and output, or with --listen any number over
+streamable HTTP. An address that is not on loopback needs a token in ` + tokenName + `.
+
+Exit codes: 0 the client has gone, 1 the server failed, 2 usage, 130 and 143 ended by a signal.`,
+		Example: `  rouse mcp proxy --home ~/agent --name files -- npx -y @modelcontextprotocol/server-filesystem ~/papers
+  rouse mcp proxy --url https://tracker.example/mcp --header Authorization=TRACKER_AUTH
+  rouse mcp proxy --listen 127.0.0.1:8080 -- my-server --stdio`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.proxy(o, args) },
+	}
+	c.Flags().StringVar(&o.name, "name", "", "what the notes' file is called (default after the server)")
+	c.Flags().StringVar(&o.listen, "listen", "", "serve streamable HTTP at this address, such as 127.0.0.1:8080")
+	c.Flags().StringVar(&o.url, "url", "", "the server is at this address")
+	c.Flags().StringArrayVar(&o.headers, "header", nil, "NAME=VARIABLE: send the server this header, with the variable's value")
+	return c
+}
+
+// proxy runs the proxy until its client has gone.
+func (a *app) proxy(o proxyOptions, command []string) error {
+	h, conf, err := a.open()
+	if err != nil {
+		return err
+	}
+	p, err := a.newProxy(h, conf, o, command)
+	if err != nil {
+		return usage(err)
+	}
+	turn := &proxyTurn{dir: h.Memory(), id: p.Notes.Session, opt: store(conf.Observations, a.now)}
+	p.Shelf = &dispatcher.Shelf{Redact: p.Redact, Turn: sync.OnceValues(turn.open), Threshold: conf.Observations.Threshold, Alone: true}
+	defer turn.close()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // or a client that goes would end us before the server
+	ctx, stop := stopped()
+	defer stop()
+	if o.listen == "" {
+		err = p.Serve(ctx, os.Stdin, a.stdout)
+	} else {
+		err = a.listen(ctx, o.listen, p)
+	}
+	stop()
+	return endOf(context.Cause(ctx), err, p.Close())
+}
+
+// bySignal is why a command ends.
+type bySignal struct{ syscall.Signal }
+
+func (e bySignal) Error() string { return "ended by " + e.Signal.String() }
+
+// stopped gives a context that ends with the first signal to stop.
+func stopped() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		if s, ok := (<-signals).(syscall.Signal); ok {
+			cancel(bySignal{s})
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// endOf is how a command ends: by a signal, by what went wrong, or well.
+func endOf(cause error, errs ...error) error {
+	var s bySignal
+	if errors.As(cause, &s) {
+		return &coded{128 + int(s.Signal), nil}
+	}
+	return errors.Join(errs...)
+}
+
+// newProxy wires a proxy.
+func (a *app) newProxy(h agent.Home, conf config.Config, o proxyOptions, command []string) (*proxy.Proxy, error) {
+	names := secretNames(conf)
+	for _, h := range o.headers {
+		_, variable, _ := strings.Cut(h, "=")
+		names = append(names, variable)
+	}
+	hide := redact.FromEnv(a.environ, names)
+	session, err := newSession(a.now())
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy.Proxy{
+		Command: command, Mode: tools.NoteMode(conf.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
+		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
+	}
+	if (len(command) > 0) == (o.url != "") {
+		return nil, errors.New("give either --url or, after --, the command of a server")
+	}
+	name := ""
+	if o.url != "" {
+		if p.URL, p.Header, err = a.remote(o); err != nil {
+			return nil, err
+		}
+		name = p.URL.Hostname()
+	} else {
+		name = filepath.Base(command[0])
+	}
+	name = regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-")
+	if o.name != "" {
+		name = o.name
+	}
+	if !tools.ValidName(name) {
+		return nil, fmt.Errorf("--name %q: a name has letters, digits, _ and -, at most 64", name)
+	}
+	p.Notes = proxy.Log{FS: disk.OS{}, Path: filepath.Join(h.Logs(), "proxy_"+name+".jsonl"), Session: session, Redact: hide, Now: a.now}
+	return p, checkListen(o.listen, p.Token)
+}
+
+// newSession names a proxy's turn in the store of observations.
+func newSession(now time.Time) (string, error) {
+	mark, err := newMark()
+	if err != nil {
+		return "", err
+	}
+	return "proxy_" + now.Format("20060102_150405") + "_" + mark[:6], nil
+}
+
+// remote is the address of a server, and what is sent to it with each request.
+func (a *app) remote(o proxyOptions) (*url.URL, http.Header, error) {
+	u, err := url.Parse(o.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, nil, errors.New("--url is no http or https address")
+	}
+	headers := http.Header{}
+	for _, h := range o.headers {
+		name, variable, ok := strings.Cut(h, "=")
+		value := a.getenv(variable)
+		if !ok || value == "" {
+			return nil, nil, fmt.Errorf("--header %s: write NAME=VARIABLE, the name of a variable that is set", h)
+		}
+		headers.Set(name, value)
+	}
+	return u, headers, nil
+}
+
+// checkListen refuses to serve whoever can reach this machine.
+func checkListen(addr, token string) error {
+	if addr == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("--listen %s: write HOST:PORT, such as 127.0.0.1:8080", addr)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || token != "" {
+		return nil
+	}
+	return fmt.Errorf("--listen %s is not on loopback: set %s, a token that clients must send", addr, tokenName)
+}
+
+// listen serves clients over HTTP until ctx ends.
+func (a *app) listen(ctx context.Context, addr string, p *proxy.Proxy) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return usage(fmt.Errorf("--listen: %w", err))
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := &http.Server{Handler: p.Handler(ctx), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	context.AfterFunc(ctx, func() { s.Close() })
+	fmt.Fprintf(a.stderr, "rouse: listening on http://%s/mcp\n", l.Addr())
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// proxyTurn is a proxy's place in the home's store, which is opened when
+// something is put there.
+type proxyTurn struct {
+	dir, id string
+	opt     observation.Options
+
+	store *observation.Store
+	turn  *observation.Turn
+}
+
+func (t *proxyTurn) open() (*observation.Turn, error) {
+	due := observation.Due(t.dir, t.opt.TTL, t.opt.Now())
+	s, err := observation.Open(t.dir, t.opt)
+	if err != nil {
+		return nil, err
+	}
+	t.store = s
+	if due {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_, _ = s.GC(ctx) // what is left is collected another time
+	}
+	t.turn, err = s.Begin(t.id, proc.Self())
+	return t.turn, err
+}
+
+// close ends the turn. One that cannot be ended is ended by another process,
+// which sees that ours is gone.
+func (t *proxyTurn) close() {
+	if t.turn != nil {
+		_ = t.turn.End()
+	}
+	if t.store != nil {
+		_ = t.store.Close()
+	}
+}

@@ -1,0 +1,106 @@
+package proxy
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"rouse/internal/disk"
+	"rouse/internal/redact"
+)
+
+// maxNote bounds a note, in characters.
+const maxNote = 4000
+
+// Log is the file of the notes that came with calls, a JSON object a line:
+// {v, time, session, event: "note", step, tool, text}, and at the end of a
+// session {v, time, session, event: "end", calls, empty_notes, parked}. It is
+// private to the user. The zero value keeps none.
+type Log struct {
+	FS      disk.FS
+	Path    string
+	Session string
+	Redact  *redact.Redactor
+	Now     func() time.Time
+
+	mu   sync.Mutex
+	file disk.File
+}
+
+// record is one line of the log.
+type record struct {
+	V       int    `json:"v"`
+	Time    string `json:"time"`
+	Session string `json:"session"`
+	Event   string `json:"event"`
+	Step    int    `json:"step,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Text    string `json:"text,omitempty"`
+	*counts
+}
+
+type counts struct {
+	Calls  int64 `json:"calls"`
+	Empty  int64 `json:"empty_notes"`
+	Parked int64 `json:"parked"`
+}
+
+func (l *Log) write(e record) error {
+	if l.Path == "" {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		f, err := l.FS.OpenFile(l.Path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			return fmt.Errorf("notes: %w", err)
+		}
+		l.file = f
+	}
+	e.V, e.Time, e.Session = 1, l.Now().Format(time.RFC3339Nano), l.Session
+	e.Tool, e.Text = l.Redact.String(e.Tool), l.Redact.String(e.Text)
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("notes: %w", err)
+	}
+	if _, err := l.file.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("notes: %w", err)
+	}
+	return nil
+}
+
+// note keeps the note that came with a call. None, or the one before again, is
+// an empty note.
+func (p *Proxy) note(r *request, text string) {
+	if text == "" || text == p.noted.swap(text) {
+		p.empty.Add(1)
+		return
+	}
+	if runes := []rune(p.Redact.String(text)); len(runes) > maxNote {
+		text = string(runes[:maxNote]) + "…"
+	}
+	e := record{Event: "note", Step: r.step, Tool: strings.ToValidUTF8(r.tool, "�"), Text: text}
+	if err := p.Notes.write(e); err != nil {
+		p.unlogged.Do(func() { p.say(err.Error()) })
+	}
+}
+
+// Close waits until the servers are gone, writes what there was of calls and
+// notes, and ends the log. The context of [Proxy.Handler] has ended.
+func (p *Proxy) Close() error {
+	p.running.Wait()
+	l := &p.Notes
+	err := l.write(record{Event: "end", counts: &counts{p.calls.Load(), p.empty.Load(), p.parked.Load()}})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		err = cmp.Or(err, l.file.Close())
+		l.file = nil
+	}
+	return err
+}

@@ -1,0 +1,113 @@
+// Package proxy stands between any MCP client and any MCP server, and gives the
+// client's model what a model in a cycle has: a parameter for notes in every
+// tool, and results that are never too large, the rest of which it reads with
+// scratchpad_read. See https://modelcontextprotocol.io.
+//
+// A [Proxy] passes messages on, byte for byte, in both directions. It changes
+// four kinds: lists of tools (the parameter, and scratchpad_read), calls (the
+// parameter is taken out), results of calls (a large one is parked), and in the
+// answer to initialize and server/discover that the list of tools may change. It
+// answers calls of scratchpad_read itself, and the open requests when the server
+// is gone. It knows no other message, so it need not know the protocol's version.
+//
+// [Proxy.Serve] speaks with one client over two streams, [Proxy.Handler] with any
+// number over streamable HTTP. The server is a program, of which each client has
+// its own, or another streamable HTTP server.
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"rouse/dispatcher"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/tools"
+)
+
+// Proxy stands before one server. The fields are set once; either Command or URL
+// is.
+type Proxy struct {
+	// Command starts the server, with what Runner gives as its environment.
+	Command []string
+	Runner  *proc.Runner
+	// URL is a server that speaks streamable HTTP.
+	URL *url.URL
+	// Header is added to each request to that.
+	Header http.Header
+	// Mode says whether tools get the parameter for notes, and Notes keeps these.
+	Mode  tools.NoteMode
+	Notes Log
+	// Shelf keeps large results.
+	Shelf *dispatcher.Shelf
+	// Redact takes secrets out of notes and of what the server says on stderr.
+	Redact *redact.Redactor
+	// Token, unless empty, must come as a bearer token with each HTTP request.
+	Token string
+	// Stderr takes what the server says there, and lines of ours.
+	Stderr io.Writer
+	// MaxMessage is the size of the largest message, in bytes; 0 is 32 MiB.
+	MaxMessage int64
+	// Grace is how long the server may take to end once its client has gone; 0
+	// is 1.5 s, less than clients give us.
+	Grace time.Duration
+
+	shelf    sync.Mutex // held while something is put on the shelf
+	shelved  atomic.Bool
+	noted    lastNote
+	calls    atomic.Int64
+	empty    atomic.Int64 // calls without a note
+	parked   atomic.Int64
+	warn     sync.Once
+	unlogged sync.Once
+	once     sync.Once
+	trip     http.RoundTripper
+	speech   sync.Mutex
+	running  sync.WaitGroup // servers
+
+	mu      sync.Mutex
+	hearers map[*stream]json.RawMessage // who listens for changes, by the id of their request
+	own     map[string]bool             // tools by name: whether they have such a parameter themselves
+}
+
+// lastNote is the note that came last.
+type lastNote struct {
+	mu   sync.Mutex
+	text string
+}
+
+// swap keeps a note and gives the one before.
+func (n *lastNote) swap(text string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before := n.text
+	n.text = text
+	return before
+}
+
+func (p *Proxy) maxMessage() int64 {
+	if p.MaxMessage <= 0 {
+		return 32 << 20
+	}
+	return p.MaxMessage
+}
+
+func (p *Proxy) grace() time.Duration {
+	if p.Grace <= 0 {
+		return 1500 * time.Millisecond
+	}
+	return p.Grace
+}
+
+// say says something to the operator, in a line.
+func (p *Proxy) say(text string) {
+	p.speech.Lock()
+	defer p.speech.Unlock()
+	fmt.Fprintln(p.Stderr, "rouse:", p.Redact.String(text))
+}

@@ -1,0 +1,331 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Headers of streamable HTTP.
+const (
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+	stateless     = "2026-07-28" // from this version on there are no sessions
+)
+
+// remote is a server that speaks streamable HTTP, for a client that does not.
+type remote struct {
+	p      *Proxy
+	s      *session
+	emit   func([]byte)
+	busy   sync.WaitGroup // requests
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu       sync.Mutex
+	id       string                        // of the session
+	inFlight map[string]context.CancelFunc // requests of the stateless kind
+}
+
+const (
+	resumes   = 5 // how often a stream that broke is taken up again
+	sendLimit = 30 * time.Second
+)
+
+func (p *Proxy) dial(ctx context.Context, s *session, emit func([]byte)) backend {
+	r := &remote{p: p, s: s, emit: emit, inFlight: map[string]context.CancelFunc{}}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	return r
+}
+
+func (r *remote) done() <-chan struct{} { return r.ctx.Done() }
+
+func (r *remote) why() error { return context.Cause(r.ctx) }
+
+// send posts a message. A request waits for its answer elsewhere; the order of
+// other messages is kept.
+func (r *remote) send(message []byte) error {
+	o, err := parse(message)
+	if err != nil {
+		return r.post(message, nil)
+	}
+	method, id := o.string("method"), o.get("id")
+	if method != "" && idKey(id) != "" {
+		ctx, stop := context.WithCancel(r.ctx)
+		if version(o) != "" {
+			r.mu.Lock()
+			r.inFlight[idKey(id)] = stop
+			r.mu.Unlock()
+		}
+		r.busy.Go(func() {
+			defer stop()
+			r.request(ctx, message, o)
+		})
+		return nil
+	}
+	if method == "notifications/cancelled" && r.hangUp(o) {
+		return nil
+	}
+	err = r.post(message, o)
+	if method == "notifications/initialized" {
+		go r.listen()
+	}
+	return err
+}
+
+// version is that of a message that stands alone, else "".
+func version(o *object) string {
+	params, err := parse(o.get("params"))
+	if err != nil {
+		return ""
+	}
+	meta, err := parse(params.get("_meta"))
+	if err != nil {
+		return ""
+	}
+	return meta.string("io.modelcontextprotocol/protocolVersion")
+}
+
+// hangUp cancels a request that stands alone, which is done by hanging up.
+func (r *remote) hangUp(o *object) bool {
+	params, err := parse(o.get("params"))
+	if err != nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stop, ok := r.inFlight[idKey(params.get("requestId"))]
+	if ok {
+		stop()
+	}
+	return ok
+}
+
+// post sends what has no answer.
+func (r *remote) post(message []byte, o *object) error {
+	ctx, stop := context.WithTimeout(r.ctx, sendLimit)
+	defer stop()
+	resp, err := r.do(ctx, http.MethodPost, message, o)
+	if err != nil {
+		r.p.say("to the server: " + plain(err))
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// do makes one HTTP request.
+func (r *remote) do(ctx context.Context, method string, message []byte, o *object) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, r.p.URL.String(), bytes.NewReader(message))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if message != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	r.identify(req.Header)
+	if o != nil && version(o) != "" {
+		standard(req.Header, o)
+	}
+	return r.p.client().Do(req)
+}
+
+// identify sets the headers that say which session a request is of.
+func (r *remote) identify(h http.Header) {
+	if id := r.session(); id != "" {
+		h.Set(sessionHeader, id)
+	}
+	if v := r.s.negotiated(); v != "" {
+		h.Set(versionHeader, v)
+	}
+}
+
+// standard sets the headers of a message that stands alone, as they are from
+// 2026-07-28 on.
+func standard(h http.Header, o *object) {
+	h.Set(versionHeader, version(o))
+	h.Set("Mcp-Method", o.string("method"))
+	if params, err := parse(o.get("params")); err == nil {
+		if name := cmp.Or(params.string("name"), params.string("uri")); name != "" {
+			h.Set("Mcp-Name", name)
+		}
+	}
+}
+
+// request sends a request and passes on what is said to it.
+func (r *remote) request(ctx context.Context, message []byte, o *object) {
+	id := o.get("id")
+	defer func() {
+		r.mu.Lock()
+		delete(r.inFlight, idKey(id))
+		r.mu.Unlock()
+	}()
+	resp, err := r.do(ctx, http.MethodPost, message, o)
+	if err == nil {
+		if session := resp.Header.Get(sessionHeader); session != "" {
+			r.mu.Lock()
+			r.id = session
+			r.mu.Unlock()
+		}
+		err = r.answer(ctx, resp, func() bool { return r.s.isOpen(id) })
+	}
+	why := "the server gave no answer"
+	if err != nil && ctx.Err() == nil {
+		why = "the server: " + plain(err)
+	}
+	for _, m := range r.s.failOne(id, why+"; whether the request had an effect is not known") {
+		r.emit(m)
+	}
+}
+
+// plain is an error without the address, which may hold a password.
+func plain(err error) string {
+	if u := errors.Unwrap(err); u != nil {
+		return u.Error()
+	}
+	return err.Error()
+}
+
+// answer passes on what an HTTP answer holds.
+func (r *remote) answer(ctx context.Context, resp *http.Response, open func() bool) error {
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound && r.session() != "" {
+		r.cancel(errors.New("the server has ended the session"))
+	}
+	switch kind(resp.Header) {
+	case "text/event-stream":
+		return r.stream(ctx, resp.Body, open)
+	case "application/json":
+		body, err := io.ReadAll(io.LimitReader(resp.Body, r.p.maxMessage()+1))
+		if err == nil && int64(len(body)) > r.p.maxMessage() {
+			err = errLongEvent
+		}
+		if err != nil {
+			return err
+		}
+		r.p.fromServer(r.s, body, r.emit)
+	}
+	if resp.StatusCode >= 300 {
+		return errors.New("HTTP " + resp.Status)
+	}
+	return nil
+}
+
+func (r *remote) session() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.id
+}
+
+func kind(h http.Header) string {
+	k, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return k
+}
+
+// stream passes on the messages of a stream, and takes it up again where it
+// breaks if the server can go on and there is something open.
+func (r *remote) stream(ctx context.Context, body io.Reader, open func() bool) error {
+	last, wait := "", time.Second
+	for try := 0; ; {
+		events := r.p.events(body)
+		e, err := events.next()
+		for ; err == nil; e, err = events.next() {
+			try = 0
+			last, wait = cmp.Or(e.id, last), cmp.Or(e.retry, wait)
+			if len(e.data) > 0 {
+				r.p.fromServer(r.s, e.data, r.emit)
+			}
+		}
+		if !open() {
+			return nil
+		}
+		if try++; last == "" || ctx.Err() != nil || try > resumes || errors.Is(err, errLongEvent) {
+			return err
+		}
+		resp, err := r.resume(ctx, last, wait)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		body = resp.Body
+	}
+}
+
+// resume takes a stream up again after its last event.
+func (r *remote) resume(ctx context.Context, last string, wait time.Duration) (*http.Response, error) {
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	resp, err := r.get(ctx, last)
+	if err == nil && (resp.StatusCode != http.StatusOK || kind(resp.Header) != "text/event-stream") {
+		resp.Body.Close()
+		err = fmt.Errorf("the stream broke, and cannot be taken up: HTTP %s", resp.Status)
+	}
+	return resp, err
+}
+
+func (r *remote) get(ctx context.Context, last string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.p.URL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.identify(req.Header)
+	if last != "" {
+		req.Header.Set("Last-Event-ID", last)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	return r.p.client().Do(req)
+}
+
+// listen hears what the server says unasked, for as long as it offers that.
+func (r *remote) listen() {
+	for r.ctx.Err() == nil {
+		resp, err := r.get(r.ctx, "")
+		if err == nil && (resp.StatusCode != http.StatusOK || kind(resp.Header) != "text/event-stream") {
+			resp.Body.Close()
+			return // it does not
+		}
+		if err == nil {
+			_ = r.stream(r.ctx, resp.Body, func() bool { return true })
+			resp.Body.Close()
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-r.ctx.Done():
+		}
+	}
+}
+
+// close ends the session with the server.
+func (r *remote) close() {
+	idle := make(chan struct{})
+	go func() {
+		r.busy.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-r.ctx.Done():
+	case <-time.After(r.p.grace()):
+	}
+	if r.session() != "" && r.ctx.Err() == nil {
+		ctx, stop := context.WithTimeout(r.ctx, r.p.grace())
+		defer stop()
+		if resp, err := r.do(ctx, http.MethodDelete, nil, nil); err == nil {
+			resp.Body.Close()
+		}
+	}
+	r.cancel(errClient)
+}

@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+
+	"rouse/tools"
+)
+
+// readName is the tool that is added.
+const readName = "scratchpad_read"
+
+// list gives a page of a list of tools as the client sees it: each with the
+// parameter for notes, and at the end of the list scratchpad_read if there is
+// something to read.
+func (p *Proxy) list(result []byte, offer bool) ([]byte, bool) {
+	o, err := parse(result)
+	if err != nil {
+		return result, false
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(o.get("tools"), &list) != nil || list == nil {
+		return result, false
+	}
+	for i, t := range list {
+		list[i] = p.tool(t)
+	}
+	if next := o.string("nextCursor"); next == "" && offer && !p.theirs() {
+		list = append(list, p.reader())
+	}
+	return o.with("tools", join(list)), true
+}
+
+func join(list []json.RawMessage) []byte {
+	parts := make([][]byte, len(list))
+	for i, t := range list {
+		parts[i] = t
+	}
+	return bytes.Join([][]byte{[]byte("["), bytes.Join(parts, []byte(",")), []byte("]")}, nil)
+}
+
+// tool is one tool as the client sees it.
+func (p *Proxy) tool(text json.RawMessage) json.RawMessage {
+	o, err := parse(text)
+	if err != nil {
+		return text
+	}
+	name, schema := o.string("name"), o.get("inputSchema")
+	p.learn(name, tools.HasOwnNote(schema))
+	if schema == nil {
+		return text
+	}
+	if decorated := tools.WithNote(schema, p.Mode); !bytes.Equal(decorated, schema) {
+		text = o.with("inputSchema", decorated)
+	}
+	if o, err = parse(text); err == nil && o.get("outputSchema") != nil {
+		text = widen(o)
+	}
+	return text
+}
+
+// learn notes what must be known of a tool when it is called.
+func (p *Proxy) learn(name string, own bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.own == nil {
+		p.own = map[string]bool{}
+	}
+	p.own[name] = own
+}
+
+// hasOwn says whether a tool has a parameter of its own that is called like the
+// one for notes.
+func (p *Proxy) hasOwn(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.own[name]
+}
+
+// theirs says whether the server has a tool that is called like ours; then that
+// is the one.
+func (p *Proxy) theirs() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.own[readName]
+	return ok
+}
+
+// reader is scratchpad_read as a client lists it.
+func (p *Proxy) reader() json.RawMessage {
+	t := p.Shelf.Reader()
+	text, _ := json.Marshal(map[string]any{ // it is made of JSON
+		"name": t.Name, "description": t.Description, "inputSchema": tools.WithNote(t.Parameters(), p.Mode),
+		"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false},
+	})
+	return text
+}
+
+// viewSchema is what the synthetic view of a parked result looks like.
+const viewSchema = `{"type":"object","properties":{"step":{"type":"integer"},"ok":{"type":"boolean"},"_note":{"type":"string"}},"required":["step","ok","_note"]}`
+
+// inner are references that go on meaning the same when what they refer to is
+// copied to the root of the schema around.
+var inner = regexp.MustCompile(`"\$ref"\s*:\s*"(#/\$defs/|#/definitions/)`)
+
+var anyRef = regexp.MustCompile(`"\$(ref|dynamicRef|recursiveRef)"`)
+
+// widen lets the schema of a tool's structured results accept the synthetic view
+// of a large one too. A schema of which nobody can tell what it refers to is left
+// out: a client without one accepts every result.
+func widen(o *object) json.RawMessage {
+	schema := o.get("outputSchema")
+	s, err := parse(schema)
+	if err != nil || s.get("$id") != nil || len(anyRef.FindAll(schema, -1)) != len(inner.FindAll(schema, -1)) {
+		return without(o, "outputSchema")
+	}
+	wide := fmt.Appendf(nil, `{"type":"object","anyOf":[%s,%s]}`, schema, viewSchema)
+	for _, key := range []string{"$schema", "$defs", "definitions"} {
+		if value := s.get(key); value != nil {
+			w, err := parse(wide)
+			if err != nil {
+				return o.text
+			}
+			wide = w.with(key, value)
+		}
+	}
+	return o.with("outputSchema", wide)
+}
+
+// without is the text of an object without a key. Its members stay as they are.
+func without(o *object, key string) []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, m := range o.members {
+		if m.key == key {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		name, _ := json.Marshal(m.key) // a text always has a JSON form
+		fmt.Fprintf(&b, "%s:%s", name, o.text[m.start:m.end])
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}

@@ -1,0 +1,284 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"rouse/tools"
+)
+
+// session is what is known of one client's talk with one server: which requests
+// wait for an answer, and whether something was parked.
+type session struct {
+	p *Proxy
+
+	mu      sync.Mutex
+	open    map[string]request // by the key of their id
+	ours    map[string]context.CancelFunc
+	dead    map[string]bool // requests that we answered in the server's place
+	listens map[string]json.RawMessage
+	shelved bool
+	legacy  bool   // the client has initialized: versions before 2026-07-28
+	version string // that was agreed upon then
+	loose   bool   // one of several in which the talk with a client without a session comes
+}
+
+// request is one that the client made.
+type request struct {
+	id           json.RawMessage
+	method, tool string
+	step         int
+}
+
+func (p *Proxy) newSession() *session {
+	return &session{
+		p: p, open: map[string]request{}, ours: map[string]context.CancelFunc{}, dead: map[string]bool{}, listens: map[string]json.RawMessage{},
+	}
+}
+
+// passed is what becomes of a message from the client.
+type passed struct {
+	forward []byte // to the server
+	// answer, unless nil, is called for an answer to the client; it may take a while.
+	answer func(ctx context.Context) []byte
+}
+
+// client takes a message from the client. What is no message is passed on as it
+// is: the server says what it thinks of it.
+func (s *session) client(text []byte) passed {
+	o, err := parse(text)
+	if err != nil {
+		return passed{forward: text}
+	}
+	id, method := o.get("id"), o.string("method")
+	key := idKey(id)
+	switch {
+	case method == "notifications/cancelled":
+		return s.cancel(o, text)
+	case method == "" || key == "":
+		return passed{forward: text}
+	}
+	r := request{id: id, method: method}
+	params, err := parse(o.get("params"))
+	if err != nil {
+		params = &object{}
+	}
+	switch method {
+	case "initialize":
+		s.mu.Lock()
+		s.legacy = true
+		s.mu.Unlock()
+	case "subscriptions/listen":
+		s.listen(key, id, params)
+	case "tools/call":
+		r.tool = params.string("name")
+		if r.tool == readName && !s.p.theirs() {
+			return s.read(key, id, params.get("arguments"))
+		}
+		text = s.call(o, params, &r)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.dead, key)
+	s.open[key] = r
+	return passed{forward: text}
+}
+
+// call takes the note out of a call.
+func (s *session) call(o, params *object, r *request) []byte {
+	r.step = int(s.p.calls.Add(1))
+	if s.p.Mode == tools.NoteOff || s.p.hasOwn(r.tool) {
+		return o.text
+	}
+	args := params.get("arguments")
+	rest, note := tools.TakeNote(args)
+	s.p.note(r, note)
+	if len(rest) == len(args) {
+		return o.text
+	}
+	return o.with("params", params.with("arguments", rest))
+}
+
+// read answers a call of scratchpad_read.
+func (s *session) read(key string, id, args json.RawMessage) passed {
+	return passed{answer: func(ctx context.Context) []byte {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		s.mu.Lock()
+		s.ours[key] = cancel
+		s.mu.Unlock()
+		result := s.p.read(ctx, args)
+		s.mu.Lock()
+		delete(s.ours, key)
+		s.mu.Unlock()
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+	}}
+}
+
+// cancel passes a cancellation on, unless it is of a call that we answer.
+func (s *session) cancel(o *object, text []byte) passed {
+	params, err := parse(o.get("params"))
+	if err != nil {
+		return passed{forward: text}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stop, ok := s.ours[idKey(params.get("requestId"))]
+	if !ok {
+		return passed{forward: text}
+	}
+	stop()
+	return passed{}
+}
+
+// listen notes that the client wants to be told of changes of the tools.
+func (s *session) listen(key string, id json.RawMessage, params *object) {
+	var wants struct {
+		ToolsListChanged bool `json:"toolsListChanged"`
+	}
+	if json.Unmarshal(params.get("notifications"), &wants) == nil && wants.ToolsListChanged {
+		s.mu.Lock()
+		s.listens[key] = id
+		s.mu.Unlock()
+	}
+}
+
+// server takes a message from the server and gives what the client gets: mostly
+// one message, with a notification before it if the tools changed by it.
+func (s *session) server(text []byte) [][]byte {
+	o, err := parse(text)
+	if err != nil || o.get("method") != nil {
+		return [][]byte{text}
+	}
+	key := idKey(o.get("id"))
+	s.mu.Lock()
+	r, ok := s.open[key]
+	dead := s.dead[key]
+	delete(s.open, key)
+	delete(s.listens, key)
+	s.mu.Unlock()
+	switch {
+	case dead:
+		return nil
+	case !ok || o.get("result") == nil:
+		return [][]byte{text}
+	}
+	return s.answer(o, r)
+}
+
+// answer rewrites the answer to a request.
+func (s *session) answer(o *object, r request) [][]byte {
+	result, changed := o.get("result"), false
+	var news [][]byte
+	switch r.method {
+	case "initialize", "server/discover":
+		s.agree(result, r.method)
+		result, changed = inside(result, announce, "capabilities", "tools")
+	case "tools/list":
+		result, changed = s.p.list(result, s.offers())
+	case "tools/call", "tasks/result":
+		if result, changed = s.p.park(r, result); changed {
+			news = s.shelve()
+		}
+	}
+	if !changed {
+		return [][]byte{o.text}
+	}
+	return append(news, o.with("result", result))
+}
+
+// agree notes which version of the protocol is spoken.
+func (s *session) agree(result []byte, method string) {
+	if o, err := parse(result); err == nil && method == "initialize" {
+		s.mu.Lock()
+		s.version = o.string("protocolVersion")
+		s.mu.Unlock()
+	}
+}
+
+// negotiated is the version that was agreed upon, or "".
+func (s *session) negotiated() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// isOpen says whether a request waits for its answer.
+func (s *session) isOpen(id json.RawMessage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.open[idKey(id)]
+	return ok
+}
+
+// announce says that the list of tools may change.
+func announce(tools []byte) ([]byte, bool) {
+	o, err := parse(tools)
+	if err != nil || string(o.get("listChanged")) == "true" {
+		return tools, false
+	}
+	return o.with("listChanged", []byte("true")), true
+}
+
+// offers says whether scratchpad_read is on offer.
+func (s *session) offers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shelved || s.loose && s.p.shelved.Load()
+}
+
+// shelve notes that something is parked, and gives what the client is told of it.
+func (s *session) shelve() [][]byte {
+	first := !s.p.shelved.Swap(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shelved || s.p.theirs() || s.loose && !first {
+		return nil
+	}
+	if s.shelved = true; s.loose {
+		go s.p.tellAll()
+	}
+	if s.legacy {
+		return [][]byte{[]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)}
+	}
+	var news [][]byte
+	for _, id := range s.listens {
+		news = append(news, listChanged(id))
+	}
+	return news
+}
+
+// listChanged is the notification to one that listens, as of 2026-07-28.
+func listChanged(id json.RawMessage) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, id)
+}
+
+// fail answers all requests that are open. What the server says to them later is
+// not passed on.
+func (s *session) fail(why string) [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list [][]byte
+	for _, key := range slices.Sorted(maps.Keys(s.open)) {
+		list = append(list, failure(s.open[key].id, codeEnded, why))
+		s.dead[key] = true
+	}
+	clear(s.open)
+	return list
+}
+
+// failOne answers one request, if it is open.
+func (s *session) failOne(id json.RawMessage, why string) [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.open[idKey(id)]
+	if !ok {
+		return nil
+	}
+	delete(s.open, idKey(id))
+	return [][]byte{failure(r.id, codeEnded, why)}
+}

@@ -1,0 +1,29 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rouse/tools"
+)
+
+// Unwrap makes a tool's result of the result of a call as it was on the wire: its
+// texts go to out as they are, so that lines are lines; pictures and other binary
+// content are media; structured content that no text repeats is appended as JSON.
+func Unwrap(out io.Writer, result json.RawMessage) (tools.Result, error) {
+	res := &sdk.CallToolResult{}
+	if err := json.Unmarshal(result, res); err != nil {
+		return tools.Result{}, fmt.Errorf("result of a call: %w", err)
+	}
+	return unwrap(out, res, result), nil
+}
+
+// Frame gives a writer that cuts what is written to it into lines of at most max
+// bytes and holds no more than one of them; line must not keep what it gets. Of a
+// longer line lost is told, and Write fails when it goes on without end.
+func Frame(max int64, line func([]byte), lost func(error)) io.Writer {
+	return &framer{max: max, line: line, lost: lost}
+}
