@@ -21,7 +21,6 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/config"
-	"rouse/dispatcher"
 	"rouse/dispatcher/proxy"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
@@ -75,7 +74,7 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 		return usage(err)
 	}
 	turn := &proxyTurn{dir: h.Memory(), id: p.Notes.Session, opt: store(conf.Observations, a.now)}
-	p.Shelf = &dispatcher.Shelf{Redact: p.Redact, Turn: sync.OnceValues(turn.open), Threshold: conf.Observations.Threshold, Alone: true}
+	p.Turn, p.Threshold = sync.OnceValues(turn.open), conf.Observations.Threshold
 	defer turn.close()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // or a client that goes would end us before the server
 	ctx, stop := stopped()

@@ -76,18 +76,18 @@ func shown(content json.RawMessage) (pictures, rest []json.RawMessage) {
 }
 
 func (p *Proxy) threshold() int {
-	if p.Shelf.Threshold <= 0 {
+	if p.Threshold <= 0 {
 		return 4096
 	}
-	return p.Shelf.Threshold
+	return p.Threshold
 }
 
 // shelve puts a result on the shelf and gives the synthetic view of it.
 func (p *Proxy) shelve(r request, result json.RawMessage) (view []byte, ok bool) {
-	p.shelf.Lock()
-	defer p.shelf.Unlock()
+	p.parking.Lock()
+	defer p.parking.Unlock()
 	obs := dispatcher.Observation{Step: r.step, Tool: p.Redact.String(r.tool)}
-	p.Shelf.Observe(context.Background(), &obs, func(out io.Writer) tools.Result {
+	p.shelf.Observe(context.Background(), &obs, func(out io.Writer) tools.Result {
 		res, err := mcp.Unwrap(out, result)
 		if err != nil { // of a kind that we do not know: as it is
 			_, err = out.Write(result)
@@ -128,7 +128,7 @@ func (p *Proxy) unkept(o dispatcher.Observation) {
 // read answers a call of scratchpad_read: its content and, apart from that, what
 // part of what it is.
 func (p *Proxy) read(ctx context.Context, args json.RawMessage) []byte {
-	t := p.Shelf.Reader()
+	t := p.shelf.Reader()
 	args, _ = tools.TakeNote(args)
 	if len(args) == 0 {
 		args = json.RawMessage("{}")

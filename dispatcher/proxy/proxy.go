@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
 
@@ -44,8 +46,10 @@ type Proxy struct {
 	// Mode says whether tools get the parameter for notes, and Notes keeps these.
 	Mode  tools.NoteMode
 	Notes Log
-	// Shelf keeps large results.
-	Shelf *dispatcher.Shelf
+	// Turn gives the place where large results are kept, and opens it when it is
+	// first asked. A result is large from Threshold bytes on; 0 is 4096.
+	Turn      func() (*observation.Turn, error)
+	Threshold int
 	// Redact takes secrets out of notes and of what the server says on stderr.
 	Redact *redact.Redactor
 	// Token, unless empty, must come as a bearer token with each HTTP request.
@@ -58,7 +62,10 @@ type Proxy struct {
 	// is 1.5 s, less than clients give us.
 	Grace time.Duration
 
-	shelf    sync.Mutex // held while something is put on the shelf
+	once     sync.Once
+	shelf    *dispatcher.Shelf
+	trip     http.RoundTripper
+	parking  sync.Mutex // held while something is put on the shelf
 	shelved  atomic.Bool
 	noted    lastNote
 	calls    atomic.Int64
@@ -66,8 +73,6 @@ type Proxy struct {
 	parked   atomic.Int64
 	warn     sync.Once
 	unlogged sync.Once
-	once     sync.Once
-	trip     http.RoundTripper
 	speech   sync.Mutex
 	running  sync.WaitGroup // servers
 
@@ -89,6 +94,17 @@ func (n *lastNote) swap(text string) string {
 	before := n.text
 	n.text = text
 	return before
+}
+
+// prepare makes what the proxy works with.
+func (p *Proxy) prepare() {
+	p.once.Do(func() {
+		p.shelf = &dispatcher.Shelf{Redact: p.Redact, Turn: p.Turn, Threshold: p.Threshold, Alone: true}
+		p.trip = headers{p.Header, &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
+		}}
+	})
 }
 
 func (p *Proxy) maxMessage() int64 {

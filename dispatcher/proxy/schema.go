@@ -90,7 +90,7 @@ func (p *Proxy) theirs() bool {
 
 // reader is scratchpad_read as a client lists it.
 func (p *Proxy) reader() json.RawMessage {
-	t := p.Shelf.Reader()
+	t := p.shelf.Reader()
 	text, _ := json.Marshal(map[string]any{ // it is made of JSON
 		"name": t.Name, "description": t.Description, "inputSchema": tools.WithNote(t.Parameters(), p.Mode),
 		"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false},

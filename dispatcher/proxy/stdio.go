@@ -113,6 +113,7 @@ var errClient = errors.New("the client has gone")
 // has, or ctx ends. Nothing of the server is left then, and each open request has
 // its answer.
 func (p *Proxy) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	p.prepare()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	c := newClient(out, func() { stop(errClient) })

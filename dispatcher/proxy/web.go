@@ -13,27 +13,16 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 )
 
 // client is how the server at URL is spoken to. It may not send us elsewhere.
 func (p *Proxy) client() *http.Client {
-	return &http.Client{Transport: p.transport(), CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	return &http.Client{Transport: p.trip, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 || r.URL.Host != p.URL.Host || r.URL.Scheme != p.URL.Scheme {
 			return errors.New("it redirects to another server, which is not followed")
 		}
 		return nil
 	}}
-}
-
-func (p *Proxy) transport() http.RoundTripper {
-	p.once.Do(func() {
-		p.trip = headers{p.Header, &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-			TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
-		}}
-	})
-	return p.trip
 }
 
 // headers adds some to each request.
@@ -55,6 +44,7 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 // Handler speaks with any number of clients over streamable HTTP, at every path.
 // What it starts ends with ctx, or with [Proxy.Close].
 func (p *Proxy) Handler(ctx context.Context) http.Handler {
+	p.prepare()
 	if p.URL != nil {
 		return p.guard((&relay{p: p, sessions: map[string]*session{}, streams: map[*session]*stream{}}).handler())
 	}
@@ -134,7 +124,7 @@ type exchangeKey struct{}
 
 func (l *relay) handler() http.Handler {
 	proxy := &httputil.ReverseProxy{
-		Transport: l.p.transport(), FlushInterval: -1, ModifyResponse: l.response,
+		Transport: l.p.trip, FlushInterval: -1, ModifyResponse: l.response,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			to := *l.p.URL
 			r.Out.URL, r.Out.Host = &to, to.Host

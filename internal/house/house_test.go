@@ -24,7 +24,7 @@ const (
 // prefix that fits a package holds. What stands below one may import its parent.
 var rules = map[string][]string{
 	"":                       {},
-	"cmd/rouse":              {"", "agent", "scratchpad", "tools", "internal"},
+	"cmd/rouse":              {"", "agent", "dispatcher/proxy", "scratchpad", "tools", "internal"},
 	"bench":                  {"agent/model/modeltest", "agent/model", "agent/journal", "internal", "agent", "scratchpad"},
 	"agent":                  {"agent", "dispatcher", "scratchpad", "tools", "internal"},
 	"agent/model":            {},
