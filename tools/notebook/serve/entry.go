@@ -1,0 +1,311 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"rouse/tools/notebook"
+	"rouse/tools/notebook/wire"
+)
+
+// keepJobs is how many jobs of a notebook are kept that have ended and whose
+// client did not say that it has seen it.
+const keepJobs = 4
+
+// entry is a notebook that was asked for since the server runs.
+type entry struct {
+	s    *Server
+	at   place
+	dir  string
+	turn sync.Mutex // one job at a time; guards runtime, env and secret
+
+	runtime     notebook.Runtime // nil if there is none yet
+	env, secret []string
+
+	mu      sync.Mutex // guards the rest
+	jobs    map[string]*job
+	order   []string        // of jobs, the oldest first
+	gone    map[string]bool // ids of jobs that are kept no more
+	current *job
+	held    bool        // it has a process, or will
+	used    time.Time   // when its last job ended
+	idle    *time.Timer // closes the notebook
+}
+
+var errGone = errors.New("the events of this cell are kept no more")
+
+var (
+	errStopping = errors.New("the server is stopping")
+	errMany     = errors.New("too many notebooks are open")
+)
+
+// entry finds a notebook, or makes its entry.
+func (s *Server) entry(at place) (*entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errStopping
+	}
+	if n := s.open[at]; n != nil {
+		return n, nil
+	}
+	n := &entry{s: s, at: at, dir: filepath.Join(s.Dir, at.tenant, at.name), jobs: map[string]*job{}, gone: map[string]bool{}}
+	s.open[at] = n
+	return n, nil
+}
+
+// admit says whether a tenant may use one more notebook.
+func (s *Server) admit(n *entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := 0
+	for at, other := range s.open {
+		if at.tenant == n.at.tenant && other != n && other.isHeld() {
+			count++
+		}
+	}
+	if count >= s.MaxNotebooks {
+		return fmt.Errorf("%w: %d; remove one, or wait until it is closed", errMany, count)
+	}
+	return nil
+}
+
+func (n *entry) isHeld() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.held
+}
+
+// find is a notebook that was asked for before, or nil.
+func (s *Server) find(at place) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[at]
+}
+
+// begin begins a job, unless the notebook knows it.
+func (n *entry) begin(action string, want wire.Job) (*job, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if j, err := n.known(want.ID); j != nil || err != nil {
+		return j, err
+	}
+	n.forget(want.Seen)
+	j, err := n.newJob(action, want)
+	if err != nil {
+		return nil, err
+	}
+	n.held = true
+	n.s.jobs.Go(func() { n.run(j) })
+	return j, nil
+}
+
+// known is a job that was begun.
+func (n *entry) known(id string) (*job, error) {
+	if n.gone[id] {
+		return nil, errGone
+	}
+	return n.jobs[id], nil
+}
+
+func (n *entry) newJob(action string, want wire.Job) (*job, error) {
+	if err := n.s.FS.MkdirAll(n.dir, 0o700); err != nil {
+		return nil, err
+	}
+	stream, err := newStream(n.s.FS, n.dir, want.ID)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{action: action, want: want, stream: stream}
+	j.ctx, j.cancel = context.WithCancel(n.s.ctx)
+	if action == wire.Close && !want.Save {
+		j.cancel()
+	}
+	n.jobs[want.ID] = j
+	n.order = append(n.order, want.ID)
+	n.limit()
+	return j, nil
+}
+
+// limit drops the oldest jobs that have ended.
+func (n *entry) limit() {
+	for i := 0; len(n.order) > keepJobs && i < len(n.order)-1; {
+		if id := n.order[i]; n.jobs[id].ended() {
+			n.forget(id)
+			continue
+		}
+		i++
+	}
+}
+
+// forget drops a job that has ended. Its id stays known.
+func (n *entry) forget(id string) {
+	j := n.jobs[id]
+	if j == nil || !j.ended() {
+		return
+	}
+	j.drop()
+	delete(n.jobs, id)
+	n.gone[id] = true
+	n.order = slices.DeleteFunc(n.order, func(s string) bool { return s == id })
+}
+
+// interrupt cancels a job, or all; one that has not come yet will not begin.
+func (n *entry) interrupt(id string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if id == "" {
+		for _, j := range n.jobs {
+			j.cancel()
+		}
+		return nil
+	}
+	j, err := n.known(id)
+	if err != nil {
+		return nil // it has ended
+	}
+	if j == nil {
+		if j, err = n.newJob(wire.Execute, wire.Job{ID: id}); err != nil {
+			return err
+		}
+		j.stream.end(wire.EventCell, canceled)
+	}
+	j.cancel()
+	return nil
+}
+
+// use says which job has its turn; when none has, the time to close runs.
+func (n *entry) use(j *job) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.current = j
+	if n.idle != nil {
+		n.idle.Stop()
+	}
+	if j == nil {
+		n.used, n.held = time.Now(), n.runtime != nil
+		n.idle = time.AfterFunc(n.s.Keep, n.expire)
+	}
+}
+
+// expire closes a notebook that nobody used for long.
+func (n *entry) expire() {
+	n.turn.Lock()
+	defer n.turn.Unlock()
+	n.mu.Lock()
+	busy := time.Since(n.used) < n.s.Keep // a job came in between
+	n.mu.Unlock()
+	if busy {
+		return
+	}
+	_ = n.shut(context.Background()) // nobody is there to be told
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held = false
+	for _, id := range slices.Clone(n.order) {
+		n.forget(id)
+	}
+}
+
+// ready is the runtime, made if there is none.
+func (n *entry) ready() (notebook.Runtime, error) {
+	if n.runtime != nil {
+		return n.runtime, nil
+	}
+	r, err := n.s.Open(Place{Tenant: n.at.tenant, Name: n.at.name, Dir: n.dir, Env: n.env, Secret: n.secret, LLM: asker{n}})
+	if err == nil {
+		n.runtime = r
+	}
+	return r, err
+}
+
+// settle takes the environment that a client wants. A process that has another
+// one is ended, with its variables saved.
+func (n *entry) settle(ctx context.Context, want wire.Job) error {
+	if slices.Equal(n.env, want.Env) && slices.Equal(n.secret, want.Secret) {
+		return nil
+	}
+	err := n.shut(ctx)
+	n.env, n.secret = want.Env, want.Secret
+	return err
+}
+
+func (n *entry) shut(ctx context.Context) error {
+	if n.runtime == nil {
+		return nil
+	}
+	r := n.runtime
+	n.runtime = nil
+	return r.Close(ctx)
+}
+
+// closeFor closes the runtime; what its client gave it is forgotten.
+func (n *entry) closeFor(j *job) error {
+	err := n.shut(j.ctx)
+	n.env, n.secret = nil, nil
+	return err
+}
+
+// remove deletes the environment and the folder.
+func (n *entry) remove(ctx context.Context) error {
+	if err := n.runtime.Remove(ctx); err != nil {
+		return err
+	}
+	n.runtime, n.env, n.secret = nil, nil, nil
+	return os.RemoveAll(n.dir)
+}
+
+// close ends a notebook for good.
+func (n *entry) close(ctx context.Context) error {
+	n.turn.Lock()
+	defer n.turn.Unlock()
+	err := n.shut(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.idle != nil {
+		n.idle.Stop()
+	}
+	for _, j := range n.jobs {
+		j.drop()
+	}
+	return err
+}
+
+// asker asks the client of the cell that runs.
+type asker struct{ n *entry }
+
+var errNobody = errors.New("no cell is running")
+
+func (a asker) ask(ctx context.Context, q wire.Ask) (wire.Answer, error) {
+	a.n.mu.Lock()
+	j := a.n.current
+	a.n.mu.Unlock()
+	if j == nil {
+		return wire.Answer{}, errNobody
+	}
+	return j.ask(ctx, q)
+}
+
+// Complete asks the client's model.
+func (a asker) Complete(ctx context.Context, p notebook.Prompt) (notebook.Completion, error) {
+	got, err := a.ask(ctx, wire.Ask{Prompt: &p})
+	if err == nil && got.Completion == nil {
+		err = errors.New("the client gave no answer")
+	}
+	if err != nil {
+		return notebook.Completion{}, err
+	}
+	return *got.Completion, nil
+}
+
+// Search asks the client's model to search.
+func (a asker) Search(ctx context.Context, query string) (string, error) {
+	got, err := a.ask(ctx, wire.Ask{Query: query})
+	return got.Text, err
+}

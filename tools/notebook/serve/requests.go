@@ -1,0 +1,148 @@
+package serve
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rouse/tools/notebook"
+	"rouse/tools/notebook/wire"
+)
+
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{16,64}$`)
+
+var actions = []string{wire.Start, wire.Execute, wire.Install, wire.Reset, wire.Close, wire.Remove}
+
+// post begins a job and follows it.
+func (s *Server) post(w http.ResponseWriter, r *http.Request, tenant string) {
+	action := r.PathValue("action")
+	var want wire.Job
+	if !slices.Contains(actions, action) {
+		fail(w, http.StatusNotFound, "there is no such action")
+		return
+	}
+	if !body(w, r, &want) {
+		return
+	}
+	if err := checkJob(r.PathValue("name"), want); err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	var j *job
+	n, err := s.entry(place{tenant, r.PathValue("name")})
+	if err == nil {
+		err = s.admit(n)
+	}
+	if err == nil {
+		j, err = n.begin(action, want)
+	}
+	s.follow(w, r, j, err)
+}
+
+func checkJob(name string, j wire.Job) error {
+	switch {
+	case notebook.CheckName(name) != nil:
+		return notebook.CheckName(name)
+	case !idPattern.MatchString(j.ID):
+		return errors.New("id: use 16 to 64 letters, digits, _ and -")
+	case j.Estimate < 0 || j.Estimate > 1e6:
+		return errors.New("estimate: use seconds, up to a million")
+	case slices.ContainsFunc(j.Env, func(e string) bool { return !strings.HasPrefix(e, "DS_") || !strings.Contains(e, "=") }):
+		return errors.New("env: use DS_NAME=value")
+	}
+	return nil
+}
+
+// get follows a job that was begun.
+func (s *Server) get(w http.ResponseWriter, r *http.Request, tenant string) {
+	var j *job
+	var err error
+	if n := s.find(place{tenant, r.PathValue("name")}); n != nil {
+		n.mu.Lock()
+		j, err = n.known(r.PathValue("id"))
+		n.mu.Unlock()
+	}
+	s.follow(w, r, j, err)
+}
+
+func (s *Server) follow(w http.ResponseWriter, r *http.Request, j *job, err error) {
+	switch {
+	case err != nil:
+		fail(w, status(err), err.Error())
+		return
+	case j == nil:
+		fail(w, http.StatusNotFound, "there is no such cell")
+		return
+	}
+	var at int64
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		at, err = strconv.ParseInt(last, 10, 64)
+		if size, _, _, _ := j.stream.state(); err != nil || at < 0 || at > size {
+			fail(w, http.StatusBadRequest, "Last-Event-ID is none of this stream")
+			return
+		}
+	}
+	defer j.listen(s.Grace)()
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	j.stream.follow(r.Context(), w, at, s.Ping)
+}
+
+func status(err error) int {
+	for known, code := range map[error]int{
+		errGone: http.StatusGone, errStopping: http.StatusServiceUnavailable, errMany: http.StatusTooManyRequests,
+	} {
+		if errors.Is(err, known) {
+			return code
+		}
+	}
+	return http.StatusInternalServerError
+}
+
+// cancel interrupts.
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request, tenant string) {
+	var want wire.Cancel
+	if !body(w, r, &want) {
+		return
+	}
+	name := r.PathValue("name")
+	if notebook.CheckName(name) != nil || want.ID != "" && !idPattern.MatchString(want.ID) {
+		fail(w, http.StatusBadRequest, "there is no notebook or no cell of that name")
+		return
+	}
+	n, err := s.entry(place{tenant, name})
+	if err == nil {
+		err = n.interrupt(want.ID)
+	}
+	if err != nil {
+		fail(w, status(err), err.Error())
+		return
+	}
+	reply(w, http.StatusOK, struct{}{})
+}
+
+// answer answers what a cell asked.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, tenant string) {
+	var a wire.Answer
+	if !body(w, r, &a) {
+		return
+	}
+	var j *job
+	if n := s.find(place{tenant, r.PathValue("name")}); n != nil {
+		n.mu.Lock()
+		j = n.jobs[r.PathValue("id")]
+		n.mu.Unlock()
+	}
+	number, err := strconv.Atoi(r.PathValue("number"))
+	if j == nil || err != nil {
+		fail(w, http.StatusNotFound, "nobody asked that")
+		return
+	}
+	j.answer(number, a)
+	reply(w, http.StatusOK, struct{}{})
+}
