@@ -51,6 +51,8 @@ type Dispatcher struct {
 	Shelf
 	// Kept says that earlier cycles kept something there.
 	Kept bool
+	// Wishes are what the model asks for beside its memory.
+	Wishes
 	// Locked are the keys of the state that the model may not change.
 	Locked []string
 	// Notes says whether calls are to come with a note of earlier results, and

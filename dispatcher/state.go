@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"rouse/agent/journal"
 	"rouse/scratchpad"
@@ -23,8 +24,10 @@ var doneText string
 var (
 	updateSchema = json.RawMessage(`{"type":"object","properties":{"goals":{"type":"array","items":{"type":"string"}},` +
 		`"current_task":{"type":"string","description":"empty for none"},"pending_actions":{"type":"array","items":{"type":"string"}},` +
-		`"completed_tasks":{"type":"array","items":{"type":"string"}},"notes":{"type":"string"}},"additionalProperties":true}`)
-	doneSchema = json.RawMessage(`{"type":"object","properties":{"summary":{"type":"string"}},"required":["summary"]}`)
+		`"completed_tasks":{"type":"array","items":{"type":"string"}},"notes":{"type":"string"},` +
+		`"next_wake":{"type":"string","description":"such as 2h"}},"additionalProperties":true}`)
+	doneSchema = json.RawMessage(`{"type":"object","properties":{"summary":{"type":"string"},` +
+		`"idle":{"type":"boolean","description":"true if there was nothing to do"}},"required":["summary"]}`)
 )
 
 // refusal is an error that the model reads.
@@ -78,26 +81,38 @@ func (d *Dispatcher) update(o *Observation) error {
 		return refusef("%v; nothing was changed", err)
 	}
 	defer r.close()
-	changes, err := d.updates(args)
+	changes, wake, err := d.updates(args)
 	if err != nil {
 		return err
 	}
-	if err := d.Change(changes...); err != nil {
-		return err
+	var said []string
+	if len(changes) > 0 {
+		if err := d.Change(changes...); err != nil {
+			return err
+		}
+		var keys []string
+		for _, c := range changes {
+			keys = append(keys, c.Key)
+		}
+		said = append(said, "updated "+strings.Join(keys, ", "))
 	}
-	var keys []string
-	for _, c := range changes {
-		keys = append(keys, c.Key)
+	if wake != nil {
+		d.NextWake = wake
+		said = append(said, wakeText(*wake))
 	}
-	o.Content = "updated " + strings.Join(keys, ", ")
+	o.Content = strings.Join(said, "; ")
 	return nil
 }
 
-func (d *Dispatcher) updates(args json.RawMessage) ([]scratchpad.Change, error) {
-	var changes []scratchpad.Change
-	err := members(args, func(key string, raw json.RawMessage) error {
+// updates are the changes that update_scratchpad is called for, and the wish.
+func (d *Dispatcher) updates(args json.RawMessage) (changes []scratchpad.Change, wake *time.Duration, err error) {
+	err = members(args, func(key string, raw json.RawMessage) (err error) {
 		if slices.Contains(d.Locked, key) {
 			return refusef("%s is locked by the operator (cycle.locked); nothing was changed", key)
+		}
+		if key == nextWake {
+			wake, err = d.readWake(raw)
+			return err
 		}
 		// A change is decoded as it will be when the journal is replayed.
 		set := scratchpad.Change{Op: "set", Key: key}
@@ -115,7 +130,7 @@ func (d *Dispatcher) updates(args json.RawMessage) ([]scratchpad.Change, error) 
 		changes = append(changes, set)
 		return nil
 	})
-	if err == nil && len(changes) == 0 {
+	if err == nil && len(changes) == 0 && wake == nil {
 		err = refusef(`nothing to change; give the keys, such as {"notes": "..."}`)
 	}
 	if err == nil {
@@ -123,17 +138,23 @@ func (d *Dispatcher) updates(args json.RawMessage) ([]scratchpad.Change, error) 
 			err = refusef("%v; nothing was changed", trial)
 		}
 	}
-	return changes, err
+	return changes, wake, err
 }
 
 // done is the branch that ends the cycle: the current task is completed and the
 // next pending one takes its place.
 func (d *Dispatcher) done(o *Observation) error {
-	var args struct{ Summary *string }
-	if err := json.Unmarshal(o.Args, &args); err != nil || args.Summary == nil || strings.TrimSpace(*args.Summary) == "" {
-		return refusef(`done needs a "summary", a text that says what was achieved`)
+	var args struct {
+		Summary *string
+		Idle    bool
 	}
-	o.Done, o.Content = true, *args.Summary
+	if err := json.Unmarshal(o.Args, &args); err != nil || args.Summary == nil || strings.TrimSpace(*args.Summary) == "" {
+		return refusef(`done needs a "summary", a text that says what was achieved; "idle" is true or false`)
+	}
+	if args.Idle && len(d.State.Pending()) > 0 {
+		return refusef("pending_actions is not empty, so there is something to do: leave idle out")
+	}
+	o.Done, o.Content, d.Idle = true, *args.Summary, args.Idle
 	return d.Change(completion(d.State, *args.Summary)...)
 }
 
