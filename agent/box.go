@@ -7,6 +7,7 @@ import (
 
 	"rouse/agent/conversation"
 	"rouse/agent/journal"
+	"rouse/agent/model"
 	"rouse/internal/proc"
 	"rouse/tools"
 )
@@ -21,9 +22,35 @@ type Box interface {
 	Close()
 }
 
-// OpenBox opens a box; started is told of each process, so that a later cycle
-// can end it if this one dies.
-type OpenBox func(ctx context.Context, started func(proc.Identity)) Box
+// Host is what a cycle does for its boxes.
+type Host struct {
+	// Started is told of each process, so that a later cycle can end it if this
+	// one dies.
+	Started func(proc.Identity)
+	// Ask asks the model, for what purpose names, within the cycle's limits and in
+	// its journal. It may be called from several goroutines.
+	Ask func(ctx context.Context, purpose string, req model.Request) (model.Reply, error)
+}
+
+// OpenBox opens a box, whose processes live no longer than ctx.
+type OpenBox func(ctx context.Context, host Host) Box
+
+// host is the cycle as its boxes see it.
+func (a *Agent) host(c *cycle) Host {
+	return Host{
+		Started: func(p proc.Identity) {
+			// Without this record a crash leaves the process to the mark alone.
+			_ = c.journal.Append(&journal.Started{Process: p})
+		},
+		Ask: func(ctx context.Context, purpose string, req model.Request) (model.Reply, error) {
+			tokens := 0
+			for _, m := range req.Messages {
+				tokens += conversation.Est(m.Content)
+			}
+			return a.exchange(ctx, c, req, journal.Request{Iteration: c.iterations, Tokens: tokens, For: purpose})
+		},
+	}
+}
 
 // unpack opens the boxes and adds their tools to those of the cycle; it gives
 // what closes them again.
@@ -36,10 +63,7 @@ func (a *Agent) unpack(ctx context.Context, c *cycle) (pack func(), err error) {
 	}
 	list := a.Tools.All()
 	for _, o := range a.Boxes {
-		b := o(ctx, func(p proc.Identity) {
-			// Without this record a crash leaves the process to the mark alone.
-			_ = c.journal.Append(&journal.Started{Process: p})
-		})
+		b := o(ctx, a.host(c))
 		open = append(open, b)
 		list = append(list, b.Tools()...)
 		c.warn(b.Problems()...)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"rouse/agent/journal"
@@ -31,10 +32,11 @@ type cycle struct {
 	talk       talk
 	rules      string
 
-	iterations, tokens, problems int
-	asked                        int              // tokens of the last request, estimated
-	choose                       bool             // a task is to be chosen from the goals
-	models                       map[string]known // nil until it is asked for
+	iterations, problems int
+	used                 atomic.Int64     // tokens
+	asked                int              // tokens of the last request, estimated
+	choose               bool             // a task is to be chosen from the goals
+	models               map[string]known // nil until it is asked for
 
 	parked  map[[sha256.Size]byte]string // what is shown for parts of the memory
 	remarks []string                     // what the model should know
@@ -115,3 +117,6 @@ func (a *Agent) journalled(calls []model.Call) json.RawMessage {
 	}
 	return text
 }
+
+// tokens are what the cycle has used.
+func (c *cycle) tokens() int { return int(c.used.Load()) }

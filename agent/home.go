@@ -91,6 +91,9 @@ func (h Home) Log(cycle string) string { return filepath.Join(h.Logs(), "cycle_"
 // DroppedNotes has what became too much for the notes of the memory.
 func (h Home) DroppedNotes() string { return filepath.Join(h.Logs(), "notes_dropped.log") }
 
+// Notebooks is the folder of the notebooks.
+func (h Home) Notebooks() string { return filepath.Join(h.Dir, "notebooks") }
+
 // Models is what was found out about models.
 func (h Home) Models() string { return filepath.Join(h.Logs(), "models.json") }
 

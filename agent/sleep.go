@@ -29,7 +29,7 @@ func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
 	slept, err := a.finish(c, end, took)
 	return Report{
 		Cycle: c.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, runErr),
-		Iterations: c.iterations, Tokens: c.tokens, Took: took,
+		Iterations: c.iterations, Tokens: c.tokens(), Took: took,
 	}, err
 }
 
@@ -70,7 +70,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 	defer c.journal.Close()
 	sleep := journal.Sleep{
 		Outcome: end.Outcome, Exit: end.Exit, Error: end.Error,
-		Iterations: c.iterations, Tokens: c.tokens, Ms: took.Milliseconds(),
+		Iterations: c.iterations, Tokens: c.tokens(), Ms: took.Milliseconds(),
 	}
 	if c.dispatcher != nil {
 		sleep.EmptyNotes = c.dispatcher.EmptyNotes()

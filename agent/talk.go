@@ -93,7 +93,7 @@ func (a *Agent) exchange(ctx context.Context, c *cycle, req model.Request, event
 		return reply, err
 	}
 	reply.Text = a.Redact.String(reply.Text) // the offline model quotes the operator's own task
-	c.tokens += reply.Usage.Input + reply.Usage.Output
+	c.used.Add(int64(reply.Usage.Input + reply.Usage.Output))
 	return reply, c.journal.Append(&journal.Reply{
 		Text: reply.Text, Calls: a.journalled(reply.Calls), Usage: journal.Usage(reply.Usage), Finish: reply.Finish, Model: a.ModelName,
 		Ms: a.now().Sub(sent).Milliseconds(),

@@ -60,11 +60,18 @@ func (f form) request(opt Options, req Request) openai.ChatCompletionRequest {
 			Name: t.Name, Description: t.Description, Parameters: t.Parameters,
 		}})
 	}
+	if req.Force != "" {
+		r.ToolChoice = openai.ToolChoice{Type: openai.ToolTypeFunction, Function: openai.ToolFunction{Name: req.Force}}
+	}
+	most := opt.MaxOutput
+	if req.MaxOutput > 0 && (most == 0 || req.MaxOutput < most) {
+		most = req.MaxOutput
+	}
 	if f.completion {
-		r.MaxCompletionTokens = opt.MaxOutput
+		r.MaxCompletionTokens = most
 	} else {
 		//lint:ignore SA1019 deprecated by OpenAI, but all that many other servers know
-		r.MaxTokens = opt.MaxOutput
+		r.MaxTokens = most
 	}
 	if !f.bare && !f.plain {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}

@@ -49,6 +49,11 @@ type Request struct {
 	Messages []Message
 	// Tools, where there are any, ask for native calls.
 	Tools []Tool
+	// Force, unless empty, names the tool that must be called.
+	Force string
+	// MaxOutput bounds the answer, in tokens, below what the client was set to; 0
+	// does not.
+	MaxOutput int
 	// OnRetry, if set, is told before each wait for another attempt. Attempts
 	// count from 1.
 	OnRetry func(attempt int, wait time.Duration, err error)

@@ -36,10 +36,14 @@ type outcome struct {
 
 // Reply answers from the state and the results in the request. The highest step
 // among the results says how many lines of the task are done. Where the request
-// has tools, the answer is a native call.
+// has tools, the answer is a native call. A request without a state is no cycle's,
+// but a cell's of a notebook: it is answered with what was asked.
 func (Offline) Reply(ctx context.Context, req Request) (Reply, error) {
 	if ctx.Err() != nil {
 		return Reply{}, context.Cause(ctx)
+	}
+	if _, _, ok := findState(req); !ok {
+		return repeat(req)
 	}
 	text, err := next(req)
 	if err != nil || len(req.Tools) == 0 {
@@ -55,10 +59,7 @@ func (Offline) Reply(ctx context.Context, req Request) (Reply, error) {
 
 // next is the next action as JSON.
 func next(req Request) (string, error) {
-	state, behind, ok := findState(req)
-	if !ok {
-		return "", errors.New("offline model: no state in the request")
-	}
+	state, behind, _ := findState(req)
 	task, err := currentTask(state)
 	if err != nil {
 		return "", err

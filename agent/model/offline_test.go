@@ -67,8 +67,8 @@ func TestOfflineAnswers(t *testing.T) {
 		{"list", request("current_task: [a]"), "", "a current task that is not text"},
 		{"damaged results", request(runbook, `{"step":1,"tool":"echo","ok":tr`), "", "offline model: results:"},
 		{"damaged state", request("a: b: c"), "", "offline model: state:"},
-		{"no state", model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}}, "", "no state in the request"},
-		{"no message", model.Request{}, "", "no state in the request"},
+		{"no state", model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}}, "(offline) hi", ""},
+		{"no message", model.Request{}, "", "an empty request"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

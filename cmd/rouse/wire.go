@@ -117,7 +117,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	return &agent.Agent{
 		Budget: spending, Notify: a.notifier(h, c, runner, hide), Retention: a.shelfLife(h, c),
 		Heartbeat: notify.Heartbeat{Target: c.Heartbeat, Home: h.Dir, Now: a.now}, ModelName: modelName(c.Model), PauseAfter: c.Failures.PauseAfter,
-		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: boxes(h, servers, runner), Redact: hide, Mark: mark, Now: a.now,
+		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: a.boxes(h, c, servers, runner, hide), Redact: hide, Mark: mark, Now: a.now,
 		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
 		Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
@@ -128,11 +128,13 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 }
 
 // boxes are the tools that need something running.
-func boxes(h agent.Home, servers mcp.Config, r *proc.Runner) (list []agent.OpenBox) {
+func (a *app) boxes(h agent.Home, c config.Config, servers mcp.Config, r *proc.Runner, hide *redact.Redactor) (list []agent.OpenBox) {
+	n := notebooks{home: h, config: c, runner: r, hide: hide, environ: a.environ, now: a.now}
+	list = append(list, n.box)
 	if len(servers.Servers) > 0 {
-		list = append(list, func(ctx context.Context, started func(proc.Identity)) agent.Box {
+		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
 			o := mcpOptions(h, r)
-			o.Started = started
+			o.Started = host.Started
 			return serverBox{mcp.Start(ctx, servers, o)}
 		})
 	}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/agent/model"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/tools/notebook"
+)
+
+func (a *app) newNotebook() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "notebook",
+		Short: "Read and drive the agent's Python notebooks",
+		Long: `A notebook is a persistent Python environment with a name, in which the agent runs
+cells. Each has a folder in notebooks/ with its packages, its variables and all its
+cells, also as a Jupyter notebook.
+
+Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook, 2 usage.`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.newNotebookList(), a.newNotebookExec(), a.newNotebookView(), a.newNotebookDump(),
+		a.newNotebookInstall(), a.newNotebookReset(), a.newNotebookRemove())
+	return c
+}
+
+// withNotebooks opens the notebooks of the home for one use, and closes them.
+func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) error {
+	h, conf, err := a.open()
+	if err != nil {
+		return err
+	}
+	mark, err := newMark()
+	if err != nil {
+		return err
+	}
+	n := notebooks{
+		home: h, config: conf, runner: &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(conf))},
+		hide: redact.FromEnv(a.environ, secretNames(conf)), environ: a.environ, now: a.now,
+	}
+	llm, err := a.bridge(h, conf, n.hide)
+	if err != nil {
+		return usage(err)
+	}
+	m, err := n.manager(llm)
+	if err != nil {
+		return usage(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	b := notebookBox{ctx: ctx, manager: m}
+	defer b.Close()
+	return use(ctx, m)
+}
+
+// bridge answers cells that people run with the model of the home, within its
+// limits.
+func (a *app) bridge(h agent.Home, c config.Config, hide *redact.Redactor) (notebook.LLM, error) {
+	m, err := a.model(c.Model, hide)
+	if err != nil {
+		return nil, err
+	}
+	m, spending, err := a.limited(h, c, m)
+	if err != nil {
+		return nil, err
+	}
+	spending.Begin("notebook")
+	ask := func(ctx context.Context, _ string, req model.Request) (model.Reply, error) { return m.Reply(ctx, req) }
+	return bridge{agent.Host{Ask: ask}, c.Model.Name}, nil
+}
+
+// notebookEntry is a notebook as --json has it.
+type notebookEntry struct {
+	Name  string    `json:"name"`
+	Cells int       `json:"cells"`
+	Last  time.Time `json:"last"` // when the last cell ran
+}
+
+func (a *app) newNotebookList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the notebooks of the home",
+		Args:  strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error { return a.listNotebooks(m, asJSON) })
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (a *app) listNotebooks(m *notebook.Manager, asJSON bool) error {
+	names, err := m.Names()
+	if err != nil {
+		return err
+	}
+	list := []notebookEntry{}
+	for _, name := range names {
+		e := notebookEntry{Name: name}
+		s, err := m.Store(name)
+		if err == nil {
+			err = s.Each(func(c notebook.Cell) error {
+				e.Cells, e.Last = e.Cells+1, c.Time
+				return nil
+			})
+		}
+		if err != nil {
+			return err
+		}
+		list = append(list, e)
+	}
+	if asJSON {
+		return a.printJSON(list)
+	}
+	for _, e := range list {
+		fmt.Fprintf(a.stdout, "%-20s  %d cells  %s\n", e.Name, e.Cells, e.Last.Local().Format("2006-01-02 15:04:05"))
+	}
+	return nil
+}
+
+func (a *app) newNotebookExec() *cobra.Command {
+	var file, description string
+	var estimate time.Duration
+	c := &cobra.Command{
+		Use:   "exec NAME [CODE]",
+		Short: "Run a cell; without CODE it is read from a file or from standard input",
+		Long: `Run a cell in a notebook, which is made if there is none. What it prints is printed
+as it comes; progress and what the environment says go to standard error.
+
+Exit codes: 0, 1 if the cell failed or was ended, 2 usage.`,
+		Example: `  rouse notebook exec sales 'len(rows)'
+  rouse notebook exec sales --file report.py`,
+		Args: strict(cobra.RangeArgs(1, 2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			code, err := a.code(args[1:], file)
+			if err != nil {
+				return usage(err)
+			}
+			return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
+				return a.exec(ctx, m, args[0], notebook.Request{Code: code, Description: description, Estimate: estimate.Seconds()})
+			})
+		},
+	}
+	c.Flags().StringVarP(&file, "file", "f", "", "the `file` with the code; - is standard input")
+	c.Flags().StringVar(&description, "description", "", "what the cell is for, in one line")
+	c.Flags().DurationVar(&estimate, "estimate", 0, "how long it should take; twice that is the limit")
+	return c
+}
+
+// code is the code of a cell: an argument, a file, or standard input.
+func (a *app) code(args []string, file string) (string, error) {
+	switch {
+	case len(args) > 0 && file != "":
+		return "", errors.New("give the code, or --file, not both")
+	case len(args) > 0:
+		return args[0], nil
+	case file != "" && file != "-":
+		text, err := os.ReadFile(file)
+		return string(text), err
+	}
+	text, err := io.ReadAll(os.Stdin)
+	if err == nil && strings.TrimSpace(string(text)) == "" {
+		err = errors.New("no code: give it as an argument, by --file or on standard input")
+	}
+	return string(text), err
+}
+
+func (a *app) exec(ctx context.Context, m *notebook.Manager, name string, q notebook.Request) error {
+	q.Output, q.Progress = a.stdout, func(line string) { fmt.Fprintln(a.stderr, line) }
+	c, err := m.Exec(ctx, name, q)
+	if err != nil {
+		return err
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintln(a.stderr, note)
+	}
+	fmt.Fprint(a.stderr, c.Stderr)
+	if c.Value != "" {
+		fmt.Fprintln(a.stdout, c.Value)
+	}
+	for _, p := range c.Pictures {
+		fmt.Fprintf(a.stderr, "[%s, %d bytes: see rouse notebook dump --ipynb %s]\n", p.Type, len(p.Data), name)
+	}
+	if c.Ended != notebook.OK {
+		fmt.Fprintln(a.stderr, strings.TrimRight(c.Error, "\n"))
+		return &coded{exitFailed, nil}
+	}
+	return nil
+}
+
+func (a *app) newNotebookView() *cobra.Command {
+	return &cobra.Command{
+		Use:   "view NAME",
+		Short: "Show the cells with what came of them, cut for reading",
+		Args:  strict(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error { return m.View(args[0], a.stdout) })
+		},
+	}
+}
+
+func (a *app) newNotebookDump() *cobra.Command {
+	var ipynb bool
+	c := &cobra.Command{
+		Use:   "dump NAME",
+		Short: "Write the cells as Markdown, or as a Jupyter notebook",
+		Args:  strict(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error {
+				if !ipynb {
+					return m.Dump(args[0], a.stdout)
+				}
+				s, err := m.Store(args[0])
+				if err != nil {
+					return err
+				}
+				return s.Ipynb(a.stdout)
+			})
+		},
+	}
+	c.Flags().BoolVar(&ipynb, "ipynb", false, "as a Jupyter notebook, with all cells whole")
+	return c
+}
+
+func (a *app) newNotebookInstall() *cobra.Command {
+	return &cobra.Command{
+		Use:     "install NAME PACKAGE...",
+		Short:   "Install packages into a notebook, as pip does",
+		Example: `  rouse notebook install sales pandas 'numpy>=2'`,
+		Args:    strict(cobra.MinimumNArgs(2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
+				return m.Install(ctx, args[0], args[1:], a.stderr)
+			})
+		},
+	}
+}
+
+func (a *app) newNotebookReset() *cobra.Command {
+	return &cobra.Command{
+		Use:   "reset NAME...",
+		Short: "Forget the variables; packages and cells stay",
+		Args:  strict(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.eachNotebook(args, (*notebook.Manager).Reset)
+		},
+	}
+}
+
+func (a *app) newNotebookRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME...",
+		Short: "Delete notebooks, with their packages and their cells",
+		Args:  strict(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.eachNotebook(args, (*notebook.Manager).Remove)
+		},
+	}
+}
+
+func (a *app) eachNotebook(names []string, do func(*notebook.Manager, context.Context, string) error) error {
+	return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
+		for _, name := range names {
+			if _, err := m.Store(name); err != nil {
+				return err
+			}
+			if err := do(m, ctx, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
