@@ -109,7 +109,7 @@ func (f *follower) insist(ctx context.Context, q request) {
 }
 
 const (
-	firstWait = 50 * time.Millisecond
+	firstWait = 5 * time.Millisecond
 	lastWait  = 5 * time.Second
 )
 
