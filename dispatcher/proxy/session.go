@@ -151,8 +151,15 @@ func (s *session) listen(key string, id json.RawMessage, params *object) {
 // one message, with a notification before it if the tools changed by it.
 func (s *session) server(text []byte) [][]byte {
 	o, err := parse(text)
-	if err != nil || o.get("method") != nil {
+	if err != nil {
 		return [][]byte{text}
+	}
+	return s.object(o)
+}
+
+func (s *session) object(o *object) [][]byte {
+	if o.get("method") != nil {
+		return [][]byte{o.text}
 	}
 	key := idKey(o.get("id"))
 	s.mu.Lock()
@@ -165,7 +172,7 @@ func (s *session) server(text []byte) [][]byte {
 	case dead:
 		return nil
 	case !ok || o.get("result") == nil:
-		return [][]byte{text}
+		return [][]byte{o.text}
 	}
 	return s.answer(o, r)
 }

@@ -74,20 +74,33 @@ func (p *Proxy) start(ctx context.Context, s *session, emit func([]byte)) (backe
 	return c, nil
 }
 
-// fromServer takes one line of the server's output. What is no JSON, such as a
-// line of a log, is not for the client, which may end at it.
+// fromServer takes one line of the server's output.
 func (p *Proxy) fromServer(s *session, text []byte, emit func([]byte)) {
 	text = bytes.Clone(bytes.TrimSpace(text))
 	if len(text) == 0 {
 		return
 	}
-	if text[0] != '{' && text[0] != '[' {
-		p.say("the server wrote what is no message: " + string(text[:min(len(text), 500)]))
-		return
-	}
-	for _, m := range each(text, s.server) {
+	for _, m := range each(text, func(m []byte) [][]byte {
+		o, err := parse(m)
+		if err != nil || o.get("method") == nil && o.get("id") == nil {
+			return p.garbage(s, m)
+		}
+		return s.object(o)
+	}) {
 		emit(m)
 	}
+}
+
+// garbage is what is no message, such as a line of a log. It is not for the
+// client, which may end at it. If it looks like an answer that came to harm,
+// nobody knows to what: no open request will have another.
+func (p *Proxy) garbage(s *session, text []byte) [][]byte {
+	start := text[:min(len(text), 256)]
+	if text[0] == '{' && bytes.Contains(start, []byte(`"jsonrpc"`)) {
+		return s.fail("the server's answer is not readable")
+	}
+	p.say("the server wrote what is no message: " + string(start))
+	return nil
 }
 
 func (c *child) send(message []byte) error {
@@ -153,7 +166,7 @@ func (p *Proxy) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // farewell is how long a client that does not read is waited for, beyond the grace.
-const farewell = 500 * time.Millisecond
+const farewell = time.Second
 
 // client is where messages to the client go. They are written by a goroutine of
 // their own, so that one who does not read cannot keep us from ending.
