@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"rouse/internal/lazy"
 )
 
 // Connections are what a vault holds: by name, as in postgres/PROD_DB, the
@@ -19,13 +20,13 @@ type Connections map[string]map[string]string
 const maxValue = 64 << 10
 
 var (
-	namePattern  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-	fieldPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+	namePattern  = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_.-]{0,63}/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+	fieldPattern = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 )
 
 // CheckName reports whether a connection may have that name.
 func CheckName(name string) error {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return fmt.Errorf("connection %.140q: use engine/NAME, such as postgres/PROD_DB", name)
 	}
 	return nil
@@ -58,7 +59,7 @@ func (c Connections) Set(name string, fields map[string]string) error {
 
 func checkField(name, value string) error {
 	switch {
-	case !fieldPattern.MatchString(name):
+	case !fieldPattern().MatchString(name):
 		return fmt.Errorf("field %.70q: use letters, digits, _, - and ., a letter first", name)
 	case value == "":
 		return fmt.Errorf("field %s is empty", name)
@@ -104,9 +105,9 @@ func (c Connections) Variables() []Variable {
 // prefix begins the names of a connection's variables.
 func prefix(name string) string { return "DS_" + upper(name) + "__" }
 
-var odd = regexp.MustCompile(`[^A-Z0-9]`)
+var odd = lazy.Regexp(`[^A-Z0-9]`)
 
-func upper(s string) string { return odd.ReplaceAllString(strings.ToUpper(s), "_") }
+func upper(s string) string { return odd().ReplaceAllString(strings.ToUpper(s), "_") }
 
 // Grant picks the variables of the connections that are named; of several with
 // one name it takes the first. A connection that has none is an error.
@@ -143,28 +144,28 @@ func Environ(list []Variable) []string {
 	return env
 }
 
-// Secrets are those that must not be shown: each whose name ends in PASSWORD,
-// TOKEN, KEY, DSN or another word for a secret, and the passwords inside of URLs
-// and of strings such as "host=a password=b". Some may be too short to be
+// Secrets are the values that must not be shown, by name: each whose name ends in
+// PASSWORD, TOKEN, KEY, DSN or another word for a secret, and the passwords inside
+// of URLs and of strings such as "host=a password=b". Some may be too short to be
 // hidden.
-func Secrets(list []Variable) []Variable {
-	var hidden []Variable
+func Secrets(list []Variable) map[string]string {
+	hidden := map[string]string{}
 	for _, v := range list {
 		if isSecret(v.Name) {
-			hidden = append(hidden, v)
+			hidden[v.Name] = v.Value
 		}
 		if p := inner(v.Value); p != "" && p != v.Value {
-			hidden = append(hidden, Variable{v.Name, p})
+			hidden[v.Name+"_PASSWORD"] = p
 		}
 	}
 	return hidden
 }
 
-var secretName = regexp.MustCompile(`(?i)(^|_)(password|passwd|passphrase|pwd|pass|token|secret|key|dsn|credentials?)$`)
+var secretName = lazy.Regexp(`(?i)(^|_)(password|passwd|passphrase|pwd|pass|token|secret|key|dsn|credentials?)$`)
 
-func isSecret(variable string) bool { return secretName.MatchString(variable) }
+func isSecret(variable string) bool { return secretName().MatchString(variable) }
 
-var dsnPassword = regexp.MustCompile(`(?i)(?:^|[\s;])(?:password|pwd)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s;]+)`)
+var dsnPassword = lazy.Regexp(`(?i)(?:^|[\s;])(?:password|pwd)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s;]+)`)
 
 // inner is the password inside of a value.
 func inner(value string) string {
@@ -172,7 +173,7 @@ func inner(value string) string {
 		p, _ := u.User.Password()
 		return p
 	}
-	if m := dsnPassword.FindStringSubmatch(value); m != nil {
+	if m := dsnPassword().FindStringSubmatch(value); m != nil {
 		p := strings.TrimSuffix(strings.TrimPrefix(m[1], "'"), "'")
 		return strings.NewReplacer(`\'`, `'`, `\\`, `\`).Replace(p)
 	}

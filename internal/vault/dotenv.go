@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"rouse/internal/lazy"
 )
 
 // ReadEnv reads a file of lines NAME=value, as .env; none where there is no
@@ -28,7 +29,7 @@ func ReadEnv(path string) ([]Variable, error) {
 }
 
 // assignment is a line of .env: `export` may stand before it.
-var assignment = regexp.MustCompile(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
+var assignment = lazy.Regexp(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
 
 // ParseEnv reads lines NAME=value. A value in single quotes is taken as it is,
 // one in double quotes knows \n, \r, \t, \", \\ and \$, another ends at " #" and is
@@ -45,7 +46,7 @@ func ParseEnv(text string) ([]Variable, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		m := assignment.FindStringSubmatch(line)
+		m := assignment().FindStringSubmatch(line)
 		if m == nil {
 			return nil, fmt.Errorf("line %d is not NAME=value", i+1)
 		}
@@ -64,21 +65,21 @@ func ParseEnv(text string) ([]Variable, error) {
 }
 
 var (
-	single = regexp.MustCompile(`^'([^']*)'\s*(?:#.*)?$`)
-	double = regexp.MustCompile(`^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$`)
-	remark = regexp.MustCompile(`(?:^|\s)#.*$`)
+	single = lazy.Regexp(`^'([^']*)'\s*(?:#.*)?$`)
+	double = lazy.Regexp(`^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$`)
+	remark = lazy.Regexp(`(?:^|\s)#.*$`)
 )
 
 // unquote is a value without its quotes, or without the remark after it.
 func unquote(s string) (string, bool) {
-	if m := single.FindStringSubmatch(s); m != nil {
+	if m := single().FindStringSubmatch(s); m != nil {
 		return m[1], true
 	}
-	if m := double.FindStringSubmatch(s); m != nil {
+	if m := double().FindStringSubmatch(s); m != nil {
 		return strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\$`, `$`).Replace(m[1]), true
 	}
 	if s != "" && (s[0] == '\'' || s[0] == '"') {
 		return "", false
 	}
-	return strings.TrimSpace(remark.ReplaceAllString(s, "")), true
+	return strings.TrimSpace(remark().ReplaceAllString(s, "")), true
 }
