@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/kaptinlin/jsonrepair"
+
+	"rouse/internal/lazy"
 )
 
 // Action is one thing that the model asks for.
@@ -55,14 +56,14 @@ func Parse(text string, repairable func(tool string) bool) (a Action, more int, 
 }
 
 // objectStart matches a brace that begins an object, not one in prose.
-var objectStart = regexp.MustCompile(`\{\s*(["'}]|[A-Za-z_]\w*\s*:)`)
+var objectStart = lazy.Regexp(`\{\s*(["'}]|[A-Za-z_]\w*\s*:)`)
 
 // scan gives the JSON objects of a text in order. At the first one that is not
 // valid JSON it stops and gives the rest as damaged: what stands inside broken
 // JSON may be a string, and must not be taken for an action.
 func scan(text string) (objects []json.RawMessage, damaged string, err error) {
 	for {
-		at := objectStart.FindStringIndex(text)
+		at := objectStart().FindStringIndex(text)
 		if open := strings.Index(text, "<think>"); open >= 0 && (at == nil || open < at[0]) {
 			// Thought goes on to its end, or to that of the reply.
 			_, text, _ = strings.Cut(text[open:], "</think>")

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"rouse/internal/lazy"
 	"rouse/tools"
 )
 
@@ -19,10 +19,10 @@ const maxSplice = 64 << 10
 
 // referenceForm finds references, also those that are not written well, so that
 // they are reported and not taken for text.
-var referenceForm = regexp.MustCompile(`\{\{\s*step([0-9]+)([^{}]*)\}\}`)
+var referenceForm = lazy.Regexp(`\{\{\s*step([0-9]+)([^{}]*)\}\}`)
 
 // referencePath is the part of a reference behind the step's number.
-var referencePath = regexp.MustCompile(`^(\.[A-Za-z0-9_-]+)+\s*$`)
+var referencePath = lazy.Regexp(`^(\.[A-Za-z0-9_-]+)+\s*$`)
 
 // referred is what a reference stands for.
 type referred struct {
@@ -70,7 +70,7 @@ func (r *resolver) resolve(args json.RawMessage) json.RawMessage {
 func (r *resolver) top(name string, v any) any {
 	text, ok := v.(string)
 	if ok && slices.Contains(r.tool.Streams, name) {
-		if found := referenceForm.FindString(text); found == text && found != "" {
+		if found := referenceForm().FindString(text); found == text && found != "" {
 			return r.stream(name, text)
 		}
 	}
@@ -125,13 +125,13 @@ func (r *resolver) walk(v any) any {
 
 // text resolves one text: a single reference keeps its type, others are spliced.
 func (r *resolver) text(s string) any {
-	if found := referenceForm.FindString(s); found == s && found != "" {
+	if found := referenceForm().FindString(s); found == s && found != "" {
 		if value, ok := r.find(s); ok {
 			return r.inline(value)
 		}
 		return s
 	}
-	return referenceForm.ReplaceAllStringFunc(s, func(ref string) string {
+	return referenceForm().ReplaceAllStringFunc(s, func(ref string) string {
 		value, ok := r.find(ref)
 		if !ok {
 			return ref
@@ -174,9 +174,9 @@ func (r *resolver) read(found referred) any {
 
 // find looks a reference up.
 func (r *resolver) find(ref string) (referred, bool) {
-	m := referenceForm.FindStringSubmatch(ref)
+	m := referenceForm().FindStringSubmatch(ref)
 	step, err := strconv.Atoi(m[1])
-	if err != nil || !referencePath.MatchString(m[2]) {
+	if err != nil || !referencePath().MatchString(m[2]) {
 		r.fail("%s: write a reference as {{step3.content}}, a step and a field of its result", ref)
 		return referred{}, false
 	}
@@ -212,7 +212,7 @@ func (r *resolver) close() {
 func holdsReference(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return referenceForm.MatchString(v)
+		return referenceForm().MatchString(v)
 	case []any:
 		return slices.ContainsFunc(v, holdsReference)
 	case map[string]any:

@@ -9,11 +9,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/internal/lazy"
 )
 
 // Money is an amount in billionths of a currency's unit.
@@ -137,7 +138,7 @@ func (p *yamlPrice) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-var dated = regexp.MustCompile(`-20\d\d-?\d\d-?\d\d$`)
+var dated = lazy.Regexp(`-20\d\d-?\d\d-?\d\d$`)
 
 // Of is the price of a model. One whose name ends in a date, such as
 // gpt-5-mini-2025-08-07, costs what the name without it costs, unless it has a
@@ -145,7 +146,7 @@ var dated = regexp.MustCompile(`-20\d\d-?\d\d-?\d\d$`)
 func (p Prices) Of(model string) (Price, bool) {
 	price, ok := p.models[model]
 	if !ok {
-		price, ok = p.models[dated.ReplaceAllString(model, "")]
+		price, ok = p.models[dated().ReplaceAllString(model, "")]
 	}
 	return price, ok
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/internal/lazy"
 )
 
 // Config is what rouse.yaml says, with the defaults filled in.
@@ -220,7 +222,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("model.provider %q: use auto, openai or offline", m.Provider)
 	case !oneOf(m.Protocol, "auto", "tools", "json"):
 		return fmt.Errorf("model.protocol %q: use auto, tools or json", m.Protocol)
-	case !variable.MatchString(m.APIKeyEnv):
+	case !variable().MatchString(m.APIKeyEnv):
 		return errors.New("model.api_key_env: name the environment variable that holds the key, not the key")
 	case m.MaxOutput < 1 || m.Retries < 0 || m.IdleTimeout <= 0:
 		return errors.New("model: max_output and idle_timeout must be above 0, retries not below")
@@ -267,7 +269,7 @@ func (c *Config) check() error {
 }
 
 // variable matches the names of environment variables that a shell can set.
-var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func checkURL(base string) error {
 	if base == "" {

@@ -39,7 +39,7 @@ func (n Notebook) check() error {
 		return errors.New("notebook: timeout, idle and max must be above 0")
 	case !oneOf(n.Backend, "local", "remote"):
 		return fmt.Errorf("notebook.backend %q: use local or remote", n.Backend)
-	case n.TokenEnv != "" && !variable.MatchString(n.TokenEnv):
+	case n.TokenEnv != "" && !variable().MatchString(n.TokenEnv):
 		return errors.New("notebook.token_env: name the environment variable that holds the token, not the token")
 	case n.Backend == "remote" && (n.Endpoint == "" || n.TokenEnv == ""):
 		return errors.New("notebook.backend remote needs notebook.endpoint, an address such as https://notebooks.example, and notebook.token_env, the name of the variable that holds its token; or write them with: rouse notebook remote URL")

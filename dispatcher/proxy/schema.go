@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 
+	"rouse/internal/lazy"
 	"rouse/tools"
 )
 
@@ -103,9 +103,9 @@ const viewSchema = `{"type":"object","properties":{"step":{"type":"integer"},"ok
 
 // inner are references that go on meaning the same when what they refer to is
 // copied to the root of the schema around.
-var inner = regexp.MustCompile(`"\$ref"\s*:\s*"(#/\$defs/|#/definitions/)`)
+var inner = lazy.Regexp(`"\$ref"\s*:\s*"(#/\$defs/|#/definitions/)`)
 
-var anyRef = regexp.MustCompile(`"\$(ref|dynamicRef|recursiveRef)"`)
+var anyRef = lazy.Regexp(`"\$(ref|dynamicRef|recursiveRef)"`)
 
 // widen lets the schema of a tool's structured results accept the synthetic view
 // of a large one too. A schema of which nobody can tell what it refers to is left
@@ -113,7 +113,7 @@ var anyRef = regexp.MustCompile(`"\$(ref|dynamicRef|recursiveRef)"`)
 func widen(o *object) json.RawMessage {
 	schema := o.get("outputSchema")
 	s, err := parse(schema)
-	if err != nil || s.get("$id") != nil || len(anyRef.FindAll(schema, -1)) != len(inner.FindAll(schema, -1)) {
+	if err != nil || s.get("$id") != nil || len(anyRef().FindAll(schema, -1)) != len(inner().FindAll(schema, -1)) {
 		return without(o, "outputSchema")
 	}
 	wide := fmt.Appendf(nil, `{"type":"object","anyOf":[%s,%s]}`, schema, viewSchema)

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
+
+	"rouse/internal/lazy"
 )
 
 // file is a .mcp.json as it is read, from its beginning to its end, so that
@@ -152,11 +153,11 @@ type expander struct {
 }
 
 // variable matches ${NAME} and ${NAME:-default}; some clients write ${env:NAME}.
-var variable = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+var variable = lazy.Regexp(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 func (x *expander) text(s string) string {
-	return variable.ReplaceAllStringFunc(s, func(ref string) string {
-		m := variable.FindStringSubmatch(ref)
+	return variable().ReplaceAllStringFunc(s, func(ref string) string {
+		m := variable().FindStringSubmatch(ref)
 		if v := x.getenv(m[1]); v != "" {
 			return v
 		}

@@ -14,9 +14,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
 	"time"
 
+	"rouse/internal/lazy"
 	"rouse/internal/proc"
 	"rouse/tools"
 )
@@ -149,12 +149,12 @@ func (l Limits) Total(estimate time.Duration) time.Duration {
 	return min(max(total, l.Floor), l.Max)
 }
 
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+var namePattern = lazy.Regexp(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // CheckName reports whether a notebook may have that name, which is that of its
 // folder on any file system: letters that differ only in case are not two.
 func CheckName(name string) error {
-	if !namePattern.MatchString(name) {
+	if !namePattern().MatchString(name) {
 		return fmt.Errorf("notebook name %.80q: use 1 to 64 of a-z, 0-9, _ and -, a letter or digit first", name)
 	}
 	return nil
