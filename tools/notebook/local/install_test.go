@@ -207,10 +207,16 @@ func TestLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Config{Runner: &proc.Runner{Env: []string{"PATH=" + bin + ":/usr/bin:/bin"}}}
+	if got, found := c.Known(dir); !found || got != nil {
+		t.Errorf("known before it was asked: %q, %v", got, found)
+	}
 	for i := range 3 {
 		got, err := c.Libraries(t.Context(), dir)
 		if err != nil || cmp.Diff([]string{"pandas 2.2", "numpy 1.0"}, got) != "" {
 			t.Fatalf("got %q, %v", got, err)
+		}
+		if known, _ := c.Known(dir); cmp.Diff(got, known) != "" {
+			t.Errorf("known %q", known)
 		}
 		if i == 1 {
 			os.WriteFile(python, []byte(script+"\n"), 0o755)
@@ -218,5 +224,9 @@ func TestLibraries(t *testing.T) {
 	}
 	if b, _ := os.ReadFile(filepath.Join(bin, "asked")); strings.Count(string(b), "x") != 2 {
 		t.Errorf("asked %d times", strings.Count(string(b), "x"))
+	}
+	nowhere := Config{Python: "python-nowhere", Runner: c.Runner}
+	if _, found := nowhere.Known(dir); found {
+		t.Error("found an interpreter that is not there")
 	}
 }

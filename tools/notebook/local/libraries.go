@@ -31,6 +31,21 @@ type probed struct {
 	Libraries []string `json:"libraries"`
 }
 
+// Known names the libraries as [Config.Libraries] found them last, none if it was
+// not asked yet, and says whether there is an interpreter. It starts nothing.
+func (c Config) Known(dir string) (libraries []string, found bool) {
+	if c.Python == "" {
+		c.Python = "python3"
+	}
+	when := changed(c.Python, lookup(c.Runner.Env, "PATH"))
+	var have probed
+	if b, err := os.ReadFile(filepath.Join(dir, librariesName)); err == nil && json.Unmarshal(b, &have) == nil &&
+		have.Python == c.Python && have.Changed == when && !c.Isolated {
+		libraries = have.Libraries
+	}
+	return libraries, when != 0
+}
+
 // Libraries names the notable libraries that new environments have from the
 // system, as "pandas 2.2.3". The interpreter is asked once; what it said is kept
 // in the folder dir, that of all notebooks, as long as the interpreter stays.
