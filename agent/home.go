@@ -100,6 +100,9 @@ func (h Home) Models() string { return filepath.Join(h.Logs(), "models.json") }
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 
+// Served is the folder of the notebooks that are run for others.
+func (h Home) Served() string { return filepath.Join(h.Dir, "served") }
+
 // Vault holds the credentials, encrypted.
 func (h Home) Vault() string { return filepath.Join(h.Dir, "vault.age") }
 

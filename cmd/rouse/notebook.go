@@ -30,6 +30,8 @@ type notebooks struct {
 	config config.Config
 	runner *proc.Runner
 	hide   *redact.Redactor
+	// credentials are what cells may see.
+	credentials credentials
 	// environ is the process's own, for the installers' settings.
 	environ []string
 	now     func() time.Time
@@ -46,8 +48,16 @@ func (n notebooks) manager(llm notebook.LLM) (*notebook.Manager, error) {
 
 // backend opens the runtimes.
 func (n notebooks) backend(llm notebook.LLM) (func(name, dir string) (notebook.Runtime, error), error) {
+	if n.config.Notebook.Backend == "remote" {
+		return n.remote(llm)
+	}
 	c := n.local(llm)
-	return func(_, dir string) (notebook.Runtime, error) { return c.Open(dir) }, nil
+	c.Env, c.Secret = n.credentials.env, n.credentials.secret
+	return func(_, dir string) (notebook.Runtime, error) {
+		// What the environment has is named from the next cycle on.
+		_, _ = c.Libraries(context.Background(), n.home.Notebooks())
+		return c.Open(dir)
+	}, nil
 }
 
 func (n notebooks) local(llm notebook.LLM) local.Config {
@@ -68,15 +78,17 @@ func (n notebooks) box(ctx context.Context, host agent.Host) agent.Box {
 		return b
 	}
 	b.manager = m
-	libraries, err := n.local(nil).Libraries(ctx, m.Dir)
-	if err != nil && n.config.Notebook.Python == "" {
-		return b // a machine without Python has no notebooks, which the doctor says
-	}
-	if err != nil {
-		b.problems = []string{"notebooks: " + err.Error()}
+	if n.config.Notebook.Backend == "remote" {
+		b.tools = []tools.Tool{notebook.Tool(m, nil)} // what the server has, cells find out
 		return b
 	}
-	b.tools = []tools.Tool{notebook.Tool(m, libraries)}
+	libraries, found := n.local(nil).Known(m.Dir)
+	switch python := n.config.Notebook.Python; {
+	case found:
+		b.tools = []tools.Tool{notebook.Tool(m, libraries)}
+	case python != "": // without, a machine that has no Python has no notebooks, which the doctor says
+		b.problems = []string{fmt.Sprintf("notebooks: notebook.python %s is not there", python)}
+	}
 	return b
 }
 

@@ -34,7 +34,7 @@ Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newNotebookList(), a.newNotebookExec(), a.newNotebookView(), a.newNotebookDump(),
-		a.newNotebookInstall(), a.newNotebookReset(), a.newNotebookRemove())
+		a.newNotebookInstall(), a.newNotebookReset(), a.newNotebookRemove(), a.newNotebookServe(), a.newNotebookRemote())
 	return c
 }
 
@@ -48,9 +48,13 @@ func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) 
 	if err != nil {
 		return err
 	}
+	granted, err := a.credentials(h, conf.Notebook.Credentials)
+	if err != nil {
+		return err
+	}
 	n := notebooks{
-		home: h, config: conf, runner: &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(conf))},
-		hide: redact.FromEnv(a.environ, secretNames(conf)), environ: a.environ, now: a.now,
+		home: h, config: conf, runner: &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(conf))}, credentials: granted,
+		hide: redact.FromEnv(a.environ, secretNames(conf)).And(granted.hidden), environ: a.environ, now: a.now,
 	}
 	llm, err := a.bridge(h, conf, n.hide)
 	if err != nil {

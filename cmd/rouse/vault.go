@@ -39,25 +39,37 @@ func (a *app) vault(h agent.Home) vault.Vault {
 	return vault.Vault{FS: disk.OS{}, File: h.Vault(), KeyFile: h.VaultKey(), Key: a.getenv(vault.KeyVariable)}
 }
 
-// credentials are the fields of all connections that the home has, in the vault
-// and in .env, and among them those that are granted by name.
-func (a *app) credentials(h agent.Home, names []string) (all, granted []vault.Variable, err error) {
-	env, err := vault.ReadEnv(h.Env())
-	if err != nil {
-		return nil, nil, usage(err)
-	}
+// credentials are what the connections of a home come to.
+type credentials struct {
+	// env are the fields that are granted to cells, as NAME=value; of those named
+	// in secret the values are never saved.
+	env, secret []string
+	// hidden are the secret values of all connections, granted or not, by name.
+	hidden map[string]string
+}
+
+// credentials reads the connections of the vault and of .env, if there are any,
+// and grants those that are named.
+func (a *app) credentials(h agent.Home, names []string) (credentials, error) {
+	var all []vault.Variable
 	if v := a.vault(h); v.Exists() {
 		c, err := v.Load()
 		if err != nil {
-			return nil, nil, usage(err)
+			return credentials{}, usage(err)
 		}
 		all = c.Variables()
 	}
-	all = append(all, env...)
-	if granted, err = vault.Grant(all, names); err != nil {
-		return nil, nil, usage(fmt.Errorf("rouse.yaml: notebook.credentials: %w", err))
+	env, err := vault.ReadEnv(h.Env())
+	if err != nil {
+		return credentials{}, usage(err)
 	}
-	return all, granted, nil
+	all = append(all, env...)
+	granted, err := vault.Grant(all, names)
+	if err != nil {
+		return credentials{}, usage(fmt.Errorf("rouse.yaml: notebook.credentials: %w", err))
+	}
+	secret := slices.Sorted(maps.Keys(vault.Secrets(granted)))
+	return credentials{vault.Environ(granted), secret, vault.Secrets(all)}, nil
 }
 
 func (a *app) newVaultSet() *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/vault"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 	"rouse/tools/command"
@@ -58,7 +59,9 @@ func (a *app) open() (agent.Home, config.Config, error) {
 
 // secretNames are the variables whose values are hidden, beside those that are
 // secret by their name.
-func secretNames(c config.Config) []string { return append(slices.Clone(c.Secrets), c.Model.APIKeyEnv) }
+func secretNames(c config.Config) []string {
+	return append(slices.Clone(c.Secrets), c.Model.APIKeyEnv, c.Notebook.TokenEnv, vault.KeyVariable)
+}
 
 // checkWorkspace refuses a workspace in which tools could change the agent's own
 // files: its memory, its rules, its configuration and its logs.
@@ -101,7 +104,14 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	hide = hide.And(servers.Secrets())
+	granted, err := a.credentials(h, c.Notebook.Credentials)
+	if err == nil {
+		_, err = a.remoteToken(c.Notebook)
+	}
+	if err != nil {
+		return nil, usage(err)
+	}
+	hide = hide.And(servers.Secrets()).And(granted.hidden)
 	set, err := a.tools(h, c, runner)
 	if err != nil {
 		return nil, usage(fmt.Errorf("rouse.yaml: %w", err))
@@ -117,7 +127,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	return &agent.Agent{
 		Budget: spending, Notify: a.notifier(h, c, runner, hide), Retention: a.shelfLife(h, c),
 		Heartbeat: notify.Heartbeat{Target: c.Heartbeat, Home: h.Dir, Now: a.now}, ModelName: modelName(c.Model), PauseAfter: c.Failures.PauseAfter,
-		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: a.boxes(h, c, servers, runner, hide), Redact: hide, Mark: mark, Now: a.now,
+		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: a.boxes(notebooks{home: h, config: c, runner: runner, hide: hide, credentials: granted, environ: a.environ, now: a.now}, servers), Redact: hide, Mark: mark, Now: a.now,
 		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
 		Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
@@ -128,12 +138,11 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 }
 
 // boxes are the tools that need something running.
-func (a *app) boxes(h agent.Home, c config.Config, servers mcp.Config, r *proc.Runner, hide *redact.Redactor) (list []agent.OpenBox) {
-	n := notebooks{home: h, config: c, runner: r, hide: hide, environ: a.environ, now: a.now}
+func (a *app) boxes(n notebooks, servers mcp.Config) (list []agent.OpenBox) {
 	list = append(list, n.box)
 	if len(servers.Servers) > 0 {
 		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
-			o := mcpOptions(h, r)
+			o := mcpOptions(n.home, n.runner)
 			o.Started = host.Started
 			return serverBox{mcp.Start(ctx, servers, o)}
 		})

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+	"rouse/tools/notebook"
+	"rouse/tools/notebook/serve"
+)
+
+// notebookToken names the variable of a token, unless another is named.
+const notebookToken = "ROUSE_NOTEBOOK_TOKEN"
+
+type serveOptions struct {
+	listen, cert, key, tokens string
+	insecure                  bool
+	keep                      time.Duration
+}
+
+func (a *app) newNotebookServe() *cobra.Command {
+	o := serveOptions{listen: "127.0.0.1:7333"}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run notebooks for others, over HTTP",
+		Long: `Run notebooks for agents on other machines, in the foreground. The home's rouse.yaml
+bounds them, under notebook and tools.max_output. Clients have a bearer token: that in
+$ROUSE_NOTEBOOK_TOKEN, or several in a file with lines of a tenant's name and its token. A
+tenant sees only its own notebooks. See docs/notebooks-remote.md.
+
+Exit codes: 0, 1 if it cannot listen, 2 usage or configuration, 130 or 143 a signal ended it,
+after the variables were saved.`,
+		Example: `  rouse notebook serve
+  rouse notebook serve --listen :7333 --cert cert.pem --key key.pem --tokens tokens.txt`,
+		Args: strict(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return a.serveNotebooks(o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", o.listen, "address and port; without TLS only a loopback one")
+	f.StringVar(&o.cert, "cert", "", "certificate for TLS, PEM")
+	f.StringVar(&o.key, "key", "", "key of the certificate, PEM")
+	f.StringVar(&o.tokens, "tokens", "", "file of tenants and tokens, readable by you only")
+	f.BoolVar(&o.insecure, "insecure", false, "listen beyond loopback without TLS: tokens, code and data can be read on the way")
+	f.DurationVar(&o.keep, "keep", 30*time.Minute, "how long a notebook that nobody uses stays open")
+	return c
+}
+
+func (o serveOptions) check() error {
+	host, _, err := net.SplitHostPort(o.listen)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--listen %.100q: use an address and a port, such as 127.0.0.1:7333", o.listen)
+	case (o.cert == "") != (o.key == ""):
+		return errors.New("--cert and --key go together")
+	case o.cert == "" && !o.insecure && !isLoopback(host):
+		return fmt.Errorf("--listen %.100q is not a loopback address: give --cert and --key, or --insecure behind something that does TLS", o.listen)
+	case o.keep <= 0:
+		return errors.New("--keep must be above 0")
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// tokens are those of the file, or the one in the environment.
+func (a *app) tokens(path string) (map[string]string, error) {
+	if path == "" {
+		token := a.getenv(notebookToken)
+		if token == "" {
+			return nil, fmt.Errorf("there is no token: put one into $%s, such as that of openssl rand -hex 32, or name a file with --tokens", notebookToken)
+		}
+		return map[string]string{"default": token}, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s can be read by others: chmod 600 %s", path, path)
+	}
+	list, lines := map[string]string{}, bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) != 2 || list[fields[0]] != "" {
+			return nil, fmt.Errorf("%s, line %d: write a tenant's name, once, and its token", path, n)
+		}
+		list[fields[0]] = fields[1]
+	}
+	return list, lines.Err()
+}
+
+func (a *app) serveNotebooks(o serveOptions) error {
+	if err := o.check(); err != nil {
+		return usage(err)
+	}
+	h, conf, err := a.open()
+	if err != nil {
+		return err
+	}
+	s := &serve.Server{Dir: h.Served(), FS: disk.OS{}, Version: version(), Keep: o.keep}
+	if s.Tokens, err = a.tokens(o.tokens); err == nil {
+		err = s.Check()
+	}
+	if err != nil {
+		return usage(err)
+	}
+	if s.Open, err = a.openServed(h, conf); err != nil {
+		return err
+	}
+	unlock, err := s.Lock()
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer unlock()
+	return a.listenNotebooks(s, o)
+}
+
+// openServed opens the runtimes that are served: as the home's own, each in a
+// folder of its own.
+func (a *app) openServed(h agent.Home, conf config.Config) (func(serve.Place) (notebook.Runtime, error), error) {
+	mark, err := newMark()
+	if err != nil {
+		return nil, err
+	}
+	n := notebooks{home: h, config: conf, runner: &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(conf))}, environ: a.environ, now: a.now}
+	return func(p serve.Place) (notebook.Runtime, error) {
+		c := n.local(p.LLM)
+		c.Workspace, c.Env, c.Secret = filepath.Join(p.Dir, "workspace"), p.Env, p.Secret
+		return c.Open(p.Dir)
+	}, nil
+}
+
+// listenNotebooks serves until a signal comes.
+func (a *app) listenNotebooks(s *serve.Server, o serveOptions) error {
+	l, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer l.Close()
+	scheme := "http"
+	if o.cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.cert, o.key)
+		if err != nil {
+			return usage(fmt.Errorf("--cert, --key: %w", err))
+		}
+		scheme, l = "https", tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+	}
+	fmt.Fprintf(a.stdout, "serving notebooks at %s://%s\n", scheme, l.Addr())
+	web := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	ctx, stop := untilSignal()
+	defer stop()
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(l) }()
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	closing, cancel := context.WithTimeout(context.Background(), notebookPatience)
+	defer cancel()
+	err = errors.Join(err, s.Close(closing), web.Close())
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return ended(ctx)
+}
