@@ -8,9 +8,9 @@ import (
 
 // Sizes of the parts of a large content.
 const (
-	chunkSize = 64 << 10 // at most, and the most that is kept in a row
-	blockSize = 1 << 20  // what is written at once
-	pageSize  = 128      // chunks that one row of the index describes
+	chunkSize = 64 << 10  // at most, and the most that is kept in a row
+	blockSize = 256 << 10 // what is worked on at once
+	pageSize  = 128       // chunks that one row of the index describes
 )
 
 // cut gives how much of p is its first chunk: up to the last newline within
@@ -58,16 +58,23 @@ type size struct {
 	text                        bool // valid UTF-8 without NUL; not in the index
 }
 
-// measure counts what is in a chunk.
+// measure counts what is in a chunk, in pieces: in most text other characters
+// than ASCII's are few, and counting those is slow.
 func measure(p []byte) size {
-	s := size{bytes: len(p), lines: bytes.Count(p, []byte{'\n'})}
-	if isASCII(p) {
-		s.runes = len(p)
-		s.text = bytes.IndexByte(p, 0) < 0
-		return s
+	s := size{bytes: len(p), lines: bytes.Count(p, []byte{'\n'}), text: bytes.IndexByte(p, 0) < 0}
+	for len(p) > 0 {
+		piece := p[:min(len(p), 512)]
+		if n := len(piece) - incomplete(piece); n > 0 && len(piece) < len(p) {
+			piece = piece[:n]
+		}
+		p = p[len(piece):]
+		if isASCII(piece) {
+			s.runes += len(piece)
+			continue
+		}
+		s.runes += utf8.RuneCount(piece)
+		s.text = s.text && utf8.Valid(piece)
 	}
-	s.runes = utf8.RuneCount(p)
-	s.text = bytes.IndexByte(p, 0) < 0 && utf8.Valid(p)
 	return s
 }
 

@@ -34,8 +34,18 @@ func newDigest(o Options) *digest {
 // sniffed is how much of the beginning is kept at least, to tell what it is.
 const sniffed = 512
 
-// hash takes the next block; it may run beside add.
+// hash takes the next block; it may run beside sumUp.
 func (d *digest) hash(block []byte) { d.sum.Write(block) }
+
+// sumUp takes the next block, and measures its chunks.
+func (d *digest) sumUp(b *block) {
+	d.add(b.whole())
+	for p := range b.chunks {
+		s := measure(p)
+		d.count(s)
+		b.sizes = append(b.sizes, s)
+	}
+}
 
 // add takes the next block: whole chunks.
 func (d *digest) add(block []byte) {

@@ -2,14 +2,16 @@ package observation
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
 // levels counts the lines of a log by their level.
 type levels struct {
 	counts      [len(levelNames)]int64
-	line        int64       // number of lines that began
+	newlines    int64       // so far
 	mid         bool        // the block ended within a line
 	first, last mark        // lines that tell an error
 	word        [256]bool   // bytes that are part of words
@@ -22,16 +24,22 @@ func newLevels() *levels {
 		l.word[c] = isWord(byte(c))
 	}
 	for _, s := range []string{"fat", "pan", "cri", "eme", "err", "sev", "ale", "war", "inf", "not", "deb", "tra"} {
-		t := triple(triple(triple(0, s[0]), s[1]), s[2])
-		l.begin[t/64] |= 1 << (t % 64)
+		l.beginWith(s[0], s[1], s[2])
+	}
+	for i := range 400 { // klog's
+		l.beginWith("FEWI"[i/100], '0'+byte(i/10%10), '0'+byte(i%10))
 	}
 	return &l
 }
 
-// triple is a number for three bytes, made of that for the three before the last
-// came: the same for small and capital letters; other bytes share it with
-// letters.
-func triple(t uint, c byte) uint { return (t<<5 | uint(c&31)) & (1<<15 - 1) }
+func (l *levels) beginWith(a, b, c byte) {
+	t := triple(a, b, c)
+	l.begin[t/64] |= 1 << (t % 64)
+}
+
+// triple is a number for three bytes: the same for small and capital letters;
+// other bytes share it with letters.
+func triple(a, b, c byte) uint { return uint(a&31)<<10 | uint(b&31)<<5 | uint(c&31) }
 
 // mark is a line.
 type mark struct {
@@ -61,34 +69,100 @@ const (
 	quoted     = 160
 )
 
+// add looks for words that may be levels, and only where it finds one for the
+// line that it is in.
 func (l *levels) add(p []byte) {
-	for len(p) > 0 {
-		line := p
-		i := bytes.IndexByte(p, '\n')
-		if i >= 0 {
-			line, p = p[:i], p[i+1:]
-		} else {
-			p = nil
+	o := 0
+	if l.mid {
+		o = nextLine(p, 0)
+	}
+	last := -1 // where the last line begins that tells an error
+	for at := l.candidate(p, o); at < len(p); at = l.candidate(p, o) {
+		o = at + 1
+		line := lineStart(p, at)
+		v := l.levelOf(p, at, line)
+		if v == 0 {
+			continue
 		}
-		if !l.mid {
-			l.line++
-			if v := l.levelOf(line[:min(len(line), levelReach)]); v != 0 {
-				l.note(v, line)
+		l.counts[v]++
+		o = nextLine(p, at)
+		if v <= severe {
+			if last = line; l.first.line == 0 {
+				l.first = l.mark(p, line)
 			}
 		}
-		l.mid = i < 0
 	}
+	if last >= 0 {
+		l.last = l.mark(p, last)
+	}
+	l.newlines += int64(bytes.Count(p, []byte{'\n'}))
+	l.mid = len(p) > 0 && p[len(p)-1] != '\n'
 }
 
-func (l *levels) note(v level, line []byte) {
-	l.counts[v]++
-	if v > severe {
-		return
+// mark is the line of the block p that begins at o.
+func (l *levels) mark(p []byte, o int) mark {
+	return mark{l.newlines + int64(bytes.Count(p[:o], []byte{'\n'})) + 1, quote(p[o:lineEnd(p, o)])}
+}
+
+// nextLine is where the line after the one at o begins.
+func nextLine(p []byte, o int) int { return min(lineEnd(p, o)+1, len(p)) }
+
+// lineStart is where the line at o begins; -1 if that is out of reach.
+func lineStart(p []byte, o int) int {
+	from := max(0, o-levelReach)
+	if i := bytes.LastIndexByte(p[from:o], '\n'); i >= 0 {
+		return from + i + 1
 	}
-	if l.first.line == 0 {
-		l.first = mark{l.line, quote(line)}
+	if o >= levelReach {
+		return -1
 	}
-	l.last = mark{l.line, quote(line)}
+	return 0
+}
+
+// candidate finds the first word, from o on, that begins as a level does;
+// len(p) for none. Words begin with a letter after something else.
+func (l *levels) candidate(p []byte, o int) int {
+	var before uint64 // whether the byte before o is a letter, as letters says
+	if o > 0 && isLetter(p[o-1]) {
+		before = letter
+	}
+	for ; o+10 <= len(p); o += 8 {
+		here := letters(binary.LittleEndian.Uint64(p[o:]))
+		starts := here &^ (here<<8 | before)
+		before = here >> 56
+		for ; starts != 0; starts &= starts - 1 {
+			if at := o + bits.TrailingZeros64(starts)/8; l.mayBegin(p[at:]) {
+				return at
+			}
+		}
+	}
+	for ; o+2 < len(p); o++ {
+		if isLetter(p[o]) && before == 0 && l.mayBegin(p[o:]) {
+			return o
+		}
+		before = 0
+		if isLetter(p[o]) {
+			before = letter
+		}
+	}
+	return len(p)
+}
+
+// mayBegin says whether a level may begin with p, of three bytes at least.
+func (l *levels) mayBegin(p []byte) bool {
+	t := triple(p[0], p[1], p[2])
+	return l.begin[t/64]>>(t%64)&1 != 0
+}
+
+// letter is the bit that letters sets.
+const letter = 0x20
+
+// letters sets a bit in each of eight bytes that is a letter: of those from 0x40
+// to 0x7f, the ones whose lower five bits are 1 to 26.
+func letters(w uint64) uint64 {
+	const each = 0x0101010101010101
+	low := w & (31 * each)
+	return (w >> 1) &^ (w >> 2) & (low + 31*each) &^ (low + 5*each) & (letter * each)
 }
 
 // quote is the beginning of a line, in whole characters.
@@ -129,30 +203,27 @@ func (l *levels) String() string {
 	return b.String()
 }
 
-// levelOf finds the level that a line tells: a word in capitals, a word in a
-// place where levels stand, or klog's first letter.
-func (l *levels) levelOf(line []byte) level {
-	if v := klog(line); v != 0 {
-		return v
+// levelOf is the level that the word at p[at:] tells of the line that begins at
+// line: a word in capitals, a word in a place where levels stand, or klog's first
+// letter.
+func (l *levels) levelOf(p []byte, at, line int) level {
+	if line < 0 {
+		return 0
 	}
-	var t uint
-	for i, c := range line {
-		t = triple(t, c)
-		if l.begin[t/64]>>(t%64)&1 == 0 || i < 2 || i > 2 && l.word[line[i-3]] {
-			continue
-		}
-		start, end := i-2, i
-		for end < len(line) && l.word[line[end]] {
-			end++
-		}
-		word := line[start:end]
-		if len(word) <= 8 && (isUpper(word) || isLevelPlace(line, start, end)) {
-			if v := named(word); v != 0 {
-				return v
-			}
+	if at == line {
+		if v := klog(p[at:]); v != 0 {
+			return v
 		}
 	}
-	return 0
+	end := at
+	for end < len(p) && l.word[p[end]] {
+		end++
+	}
+	word := p[at:end]
+	if at > 0 && l.word[p[at-1]] || len(word) > 8 || !isUpper(word) && !isLevelPlace(p, at, end) {
+		return 0
+	}
+	return named(word)
 }
 
 // klog is the level of lines such as "E1121 04:15:26.123456 ...".

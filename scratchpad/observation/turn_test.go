@@ -71,8 +71,7 @@ func TestOrphansAreCollected(t *testing.T) {
 	over := begin(t, s, "over")
 	entry := put(t, over, numbered(50_000))
 	w := alive.Create(Origin{})
-	w.Write(numbered(500_000))
-	w.work.Wait() // its file is there
+	w.Write(numbered(500_000)) // its file is there
 	writing := files(t, dir)
 	if err := over.End(); err != nil {
 		t.Fatal(err)

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -24,130 +23,132 @@ type Origin struct {
 
 // Writer takes one content as it comes, of any size, in constant memory. It must
 // be ended by [Writer.Commit] or [Writer.Abort], and is for one goroutine.
+//
+// A block that is full is hashed, summed up and compressed by stages beside each
+// other, and meanwhile the next one fills. Only the writer's own goroutine
+// touches the file. A content of less than a block needs no other.
 type Writer struct {
 	s      *Store
 	turn   *Turn
 	origin Origin
 	digest *digest
 	id     string
+	ended  bool
 
-	buf, spare []byte         // what is not yet cut; the block before it
-	work       sync.WaitGroup // on the block before
-	ended      bool
+	block           *block   // that fills
+	flight          []*block // that are worked on, the oldest first
+	hash, sum, code stage
 
-	// What follows belongs to the work on a block.
 	index   index
 	small   bool      // all of it goes into a row
 	file    disk.File // nil before the first block
 	name    string
 	encoder *zstd.Encoder
-	out     [][]byte // the chunks of a block, compressed
-	joined  []byte   // the same in one
-	err     error    // of the file: nothing more is written
+	err     error // of the file: nothing more is written
 }
 
 // Create begins an observation. Nothing is written before it is large.
 func (t *Turn) Create(o Origin) *Writer {
-	return &Writer{s: t.s, turn: t, origin: o, digest: newDigest(t.s.opt), id: newID()}
+	w := &Writer{s: t.s, turn: t, origin: o, digest: newDigest(t.s.opt), id: newID(), block: &block{}}
+	w.hash = stage{hands: 1, do: func(b *block) { w.digest.hash(b.whole()) }}
+	w.sum = stage{hands: 1, do: w.digest.sumUp}
+	w.code = stage{hands: encoders, do: w.encode}
+	return w
 }
+
+// encoders is how many chunks are compressed at once.
+const encoders = 2
 
 // Write never fails: what goes wrong with the file is told by [Writer.Commit],
 // and meanwhile the content is still summed up.
 func (w *Writer) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
-		k := min(len(p), blockSize-len(w.buf))
-		w.buf = append(w.buf, p[:k]...)
+		b := w.block
+		k := min(len(p), blockSize-len(b.data))
+		b.data = append(b.data, p[:k]...)
 		p = p[k:]
-		if len(w.buf) == blockSize {
+		if len(b.data) == blockSize {
 			w.flush()
 		}
 	}
 	return n, nil
 }
 
-// flush starts the work on the chunks in buf, and keeps what follows the last of
-// them.
+// flush starts the work on the block, and keeps what follows its last chunk.
 func (w *Writer) flush() {
-	var ends []int
-	end := 0
-	for len(w.buf)-end >= chunkSize {
-		end += cut(w.buf[end:], false)
-		ends = append(ends, end)
+	full := w.block
+	full.split(false)
+	w.start(full)
+	next := &block{}
+	if len(w.flight) > inFlight {
+		next = w.land()
 	}
-	w.work.Wait()
-	block := w.buf[:end]
-	w.buf, w.spare = append(w.spare[:0], w.buf[end:]...), w.buf
-	w.work.Go(func() { w.process(block, ends) })
+	next.data = append(next.data[:0], full.data[len(full.whole()):]...)
+	w.block = next
 }
 
-// finish works on all that is left.
-func (w *Writer) finish() {
-	w.work.Wait()
-	w.small = w.index.n == 0 && len(w.buf) <= chunkSize
-	var ends []int
-	for end := 0; end < len(w.buf); {
-		end += cut(w.buf[end:], true)
-		ends = append(ends, end)
-	}
-	w.process(w.buf, ends)
-}
-
-// process sums up one block and writes it; ends are those of its chunks.
-func (w *Writer) process(block []byte, ends []int) {
-	sizes := make([]size, len(ends))
-	write := w.err == nil && !w.small
-	if write {
+// start hands a block to the stages, and writes it if it needs no compression.
+func (w *Writer) start(b *block) {
+	if w.err == nil {
 		w.err = w.openFile()
-		write = w.err == nil
 	}
-	w.out = append(w.out, make([][]byte, max(0, len(ends)-len(w.out)))...)
-	var next atomic.Int64
-	encode := func() {
-		for i := int(next.Add(1)) - 1; i < len(ends); i = int(next.Add(1)) - 1 {
-			sizes[i] = w.encode(block[starts(ends, i):ends[i]], i, write)
+	w.hash.add(b)
+	w.sum.add(b)
+	switch {
+	case w.err != nil:
+	case w.encoder != nil:
+		w.code.add(b)
+	default:
+		w.err = w.append(b.whole())
+	}
+	w.flight = append(w.flight, b)
+}
+
+// land ends the work on the oldest block, whose room is free then.
+func (w *Writer) land() *block {
+	b := w.flight[0]
+	w.flight = slices.Delete(w.flight, 0, 1)
+	b.work.Wait()
+	stored := 0
+	for i, s := range b.sizes {
+		if s.stored = s.bytes; len(b.coded) > 0 {
+			s.stored, stored = b.coded[i]-stored, b.coded[i]
 		}
-	}
-	var jobs sync.WaitGroup
-	jobs.Go(func() { w.digest.hash(block) })
-	jobs.Go(func() { w.digest.add(block) })
-	jobs.Go(encode)
-	if write && w.encoder == nil {
-		w.err = w.append(block)
-	}
-	encode()
-	jobs.Wait()
-	w.joined = w.joined[:0]
-	for i, s := range sizes {
 		w.index.add(s)
-		w.digest.count(s)
-		w.joined = append(w.joined, w.out[i]...)
 	}
-	if write && w.encoder != nil {
-		w.err = w.append(w.joined)
+	if w.err == nil {
+		w.err = w.append(b.out)
 	}
 	if w.err == nil && w.index.end.offset > w.s.opt.MaxBytes {
 		w.err = w.s.errFull()
 	}
+	return b
 }
 
-// starts is where chunk i begins, by where chunks end.
-func starts(ends []int, i int) int {
-	if i == 0 {
-		return 0
+// finish works on all that is left.
+func (w *Writer) finish() {
+	b := w.block
+	b.split(true)
+	w.small = w.index.n == 0 && len(w.flight) == 0 && len(b.data) <= chunkSize
+	if w.small {
+		w.hash.do(b)
+		w.sum.do(b)
+		w.flight = append(w.flight, b)
+	} else {
+		w.start(b)
 	}
-	return ends[i-1]
+	for len(w.flight) > 0 {
+		w.land()
+	}
 }
 
-// encode measures chunk i of a block, and compresses it if it is to be written.
-func (w *Writer) encode(p []byte, i int, write bool) size {
-	s := measure(p)
-	s.stored = len(p)
-	if write && w.encoder != nil {
-		w.out[i] = w.encoder.EncodeAll(p, w.out[i][:0])
-		s.stored = len(w.out[i])
+// encode compresses the chunks of a block.
+func (w *Writer) encode(b *block) {
+	for p := range b.chunks {
+		b.out = w.encoder.EncodeAll(p, b.out)
+		b.coded = append(b.coded, len(b.out))
 	}
-	return s
 }
 
 func (w *Writer) openFile() error {
@@ -156,7 +157,7 @@ func (w *Writer) openFile() error {
 	}
 	codec := w.s.opt.Codec
 	if codec == Zstd {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(encoders),
 			zstd.WithWindowSize(chunkSize), zstd.WithEncoderCRC(true))
 		if err != nil {
 			return err
@@ -225,7 +226,7 @@ func (w *Writer) insert(e *Entry) error {
 	content := []byte(nil)
 	e.Stored = w.index.end.offset
 	if w.small {
-		content = w.buf
+		content = w.block.data
 	}
 	var files []string
 	err := w.s.change(func(tx *sql.Tx) (err error) {
@@ -281,7 +282,9 @@ func (w *Writer) Abort() {
 		return
 	}
 	w.ended = true
-	w.work.Wait()
+	for _, b := range w.flight {
+		b.work.Wait()
+	}
 	w.discard(nil)
 }
 
