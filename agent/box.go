@@ -78,13 +78,21 @@ func (a *Agent) unpack(ctx context.Context, c *cycle) (pack func(), err error) {
 	return pack, err
 }
 
+// What it costs to offer a tool, in tokens: one of ours about, another one beside
+// its description and its schema.
+const (
+	ownTool     = 300
+	foreignTool = 100
+)
+
 // fitting leaves out the last tools while their descriptions would take more
 // than half of a request.
 func (a *Agent) fitting(c *cycle, list []tools.Tool) []tools.Tool {
-	left := a.viewTokens()
-	for i, t := range list {
-		left -= conversation.EstTool(t, a.Notes)
-		if left < 0 && i >= len(a.Tools.All()) {
+	own := len(a.Tools.All())
+	left := a.viewTokens() - own*ownTool
+	for i, t := range list[own:] {
+		left -= foreignTool + (len(t.Description)+len(t.Raw))/3
+		if i += own; left < 0 {
 			c.warn(fmt.Sprintf("%d tools, %s and those behind it, are not offered: their descriptions would take more than half of conversation.max_tokens", len(list)-i, t.Name))
 			return list[:i]
 		}

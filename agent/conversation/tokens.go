@@ -1,9 +1,6 @@
 package conversation
 
-import (
-	"rouse/agent/model"
-	"rouse/tools"
-)
+import "rouse/agent/model"
 
 // Est estimates how many tokens a text is for today's models, without their
 // tables: it counts runs of letters, digits, blanks and signs as tokenizers of
@@ -100,11 +97,6 @@ func estTools(list []model.Tool) (n int) {
 		n += perMessage + Est(t.Name) + Est(t.Description) + Est(string(t.Parameters))
 	}
 	return n
-}
-
-// EstTool estimates what it costs to offer a tool.
-func EstTool(t tools.Tool, notes tools.NoteMode) int {
-	return estTools(described([]tools.Tool{t}, notes))
 }
 
 // estRequest is what a request costs.

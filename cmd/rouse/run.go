@@ -92,6 +92,7 @@ func (a *app) run(o runOptions) error {
 	events := newQueue(show.event)
 	ag.Watch = events.put
 	hideMemory()
+	dropStart()
 	ctx, stop := untilSignal()
 	defer stop()
 	report, err := ag.RunOnce(ctx)
