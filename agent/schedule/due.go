@@ -20,9 +20,10 @@ type Slot struct {
 	IdleSkip bool
 }
 
-// Gate says why a slot is not to be taken, such as paused, budget or idle; ""
-// lets it through. It is asked while the ledger is locked, so it must be quick.
-type Gate func(Slot) (reason string)
+// Gate says why a slot is not to be taken, in a word such as paused, budget or
+// idle, and in a sentence; "" lets it through. It is asked while the ledger is
+// locked, so it must be quick.
+type Gate func(Slot) (reason, sentence string)
 
 // Attempt is a slot that was taken. It is running until it is settled.
 type Attempt struct {
@@ -96,7 +97,7 @@ func (l *Ledger) take(entries List, gate Gate) (*Attempt, *Record, error) {
 		return nil, nil, err
 	}
 	taken := a.choose(gate, l.owner())
-	if err := l.write(have, a.lines); err != nil {
+	if err := l.tell(have, a.lines); err != nil {
 		return nil, nil, err
 	}
 	if taken == nil {
@@ -118,8 +119,10 @@ func (a *accounting) choose(gate Gate, owner proc.Identity) (taken *candidate) {
 			a.putSlots(c.entry, Skipped, ReasonWindow, c.slot)
 		default:
 			s := Slot{c.entry.key, c.entry.Cron, c.slot, c.as, c.entry.Task, c.entry.IdleSkip}
-			if reason := asked(gate, s); reason != "" {
-				a.putSlots(c.entry, Skipped, reason, c.slot)
+			if reason, sentence := asked(gate, s); reason != "" {
+				a.put(Record{
+					Event: eventSlot, Entry: s.Entry, Cron: s.Cron, Slot: s.Time, Status: Skipped, Reason: reason, Error: sentence,
+				})
 				continue
 			}
 			a.put(Record{Event: eventSlot, Entry: s.Entry, Cron: s.Cron, Slot: s.Time, Status: Running, As: s.As, Owner: &owner})
@@ -129,9 +132,9 @@ func (a *accounting) choose(gate Gate, owner proc.Identity) (taken *candidate) {
 	return taken
 }
 
-func asked(gate Gate, s Slot) string {
+func asked(gate Gate, s Slot) (reason, sentence string) {
 	if gate == nil {
-		return ""
+		return "", ""
 	}
 	return gate(s)
 }
@@ -180,7 +183,16 @@ func (l *Ledger) settle(entries List, r Record) error {
 		}
 	}
 	a.apply(r)
-	return l.write(have, append(a.lines, r))
+	return l.tell(have, append(a.lines, r))
+}
+
+// tell writes lines, and says so.
+func (l *Ledger) tell(have loaded, lines []Record) error {
+	err := l.write(have, lines)
+	if err == nil && l.Wrote != nil && len(lines) > 0 {
+		l.Wrote(lines)
+	}
+	return err
 }
 
 // add writes one line.

@@ -29,6 +29,8 @@ type Ledger struct {
 	// Since is when rouse.yaml was written. The slots of an entry that the ledger
 	// does not know count from then, but from two minutes ago at most.
 	Since time.Time
+	// Wrote, unless nil, is told what [Ledger.Due] and [Attempt.Settle] wrote.
+	Wrote func([]Record)
 
 	compactAt int64 // bytes; 0 is compactFrom
 

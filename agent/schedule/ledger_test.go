@@ -196,7 +196,7 @@ func TestGateAndWindow(t *testing.T) {
 	l := List{mustNew(t, "0 * * * *", "UTC", func(e *Entry) { e.NotBefore.text = "09:00" })}
 	d.due("", l, nil)
 	for _, hour := range []string{"08", "09"} {
-		_, got := d.due("2026-01-01T"+hour+":00:01Z", l, func(Slot) string { return "paused" })
+		_, got := d.due("2026-01-01T"+hour+":00:01Z", l, func(Slot) (string, string) { return "paused", "on holiday" })
 		d.want(got, "nothing")
 	}
 	d.want(d.ends(), "08:00 skipped window, 09:00 skipped paused")

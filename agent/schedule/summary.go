@@ -53,6 +53,8 @@ type Summary struct {
 	Last *Record
 	// Next is when the home is to wake, zero if never.
 	Next time.Time
+	// Asked is the wake that a cycle asked for, zero if there is none.
+	Asked time.Time
 	// Problems says in words what is not as it should be.
 	Problems []string
 }
@@ -66,7 +68,7 @@ func (l *Ledger) Summary(entries List) (Summary, error) {
 	if err != nil {
 		return Summary{}, wrap(err)
 	}
-	sum := Summary{Last: have.Newest, Next: have.nextDue(entries, l.now(), l.salt(), l.lives)}
+	sum := Summary{Last: have.Newest, Asked: have.Asks[NextWake], Next: have.nextDue(entries, l.now(), l.salt(), l.lives)}
 	late := l.now().Sub(sum.Next)
 	switch {
 	case len(entries) > 0 && len(have.Marks) == 0:
