@@ -68,6 +68,8 @@ type Agent struct {
 	Notify    *notify.Notifier
 	Retention *retention.Store
 	Heartbeat notify.Heartbeat
+	// Waking is what a cycle and the schedule tell each other.
+	Waking Waking
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
 	// ModelName is what the model is called in the journal.
@@ -122,7 +124,9 @@ const maxProblems = 3
 // saving its memory; how the run itself ended is in the report.
 func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 	if err := a.stopped(); err != nil {
-		return Report{Outcome: journal.Idle, Err: err}, nil
+		report := Report{Outcome: journal.Idle, Err: err}
+		a.tell(report, nil)
+		return report, nil
 	}
 	beat := a.Heartbeat.Begin()
 	report, err := a.cycle(ctx)
@@ -153,6 +157,9 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 	defer cancel()
 	a.shelve(c)
 	a.clear()
+	if a.Waking.IdleSkip {
+		c.saw = a.Home.look(a.Waking.Watch)
+	}
 	if err := a.prepare(c, c.journal); err != nil {
 		return err
 	}

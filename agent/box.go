@@ -67,6 +67,7 @@ func (a *Agent) unpack(ctx context.Context, c *cycle) (pack func(), err error) {
 		open = append(open, b)
 		list = append(list, b.Tools()...)
 		c.warn(b.Problems()...)
+		a.tellWaiting(ctx, b)
 	}
 	if len(open) == 0 {
 		return pack, nil

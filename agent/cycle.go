@@ -40,6 +40,7 @@ type cycle struct {
 
 	parked  map[[sha256.Size]byte]string // what is shown for parts of the memory
 	remarks []string                     // what the model should know
+	saw     sights                       // at wake, where somebody wants to know
 
 	turn  func() (*observation.Turn, error) // opens the store of observations
 	store *observation.Store                // once it is open

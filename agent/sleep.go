@@ -25,8 +25,12 @@ func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
 		_ = c.journal.Append(&journal.Warning{Text: err.Error()})
 	}
 	end.Changes = changes
+	a.wish(c)
 	took := a.now().Sub(c.began)
 	slept, err := a.finish(c, end, took)
+	if err == nil {
+		a.rest(c, slept)
+	}
 	return Report{
 		Cycle: c.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, runErr),
 		Iterations: c.iterations, Tokens: c.tokens(), Took: took,

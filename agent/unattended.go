@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"rouse/agent/budget"
@@ -57,10 +58,35 @@ func (a *Agent) tell(r Report, err error) {
 	}
 	ctx := context.Background()
 	_ = a.Notify.Cycle(ctx, o)
+	if s := (*Stopped)(nil); errors.As(r.Err, &s) {
+		a.Home.TellStop(ctx, a.Notify)
+	}
 	if o.Outcome == journal.Failed && r.Cycle != "" {
 		a.tellRest(ctx, r.Cycle)
 	}
 	_ = a.Notify.Deliver(ctx)
+}
+
+// TellStop puts down, once for each such file, that the file STOP keeps the home
+// from waking.
+func (h Home) TellStop(ctx context.Context, n *notify.Notifier) {
+	info, err := os.Lstat(pause.File(h.Dir))
+	reason, paused := pause.Paused(h.Dir)
+	if err == nil && paused {
+		_ = n.Tell(ctx, notify.Paused, "STOP of "+info.ModTime().UTC().Format(time.RFC3339Nano),
+			"the home is paused until the file STOP is removed, as with rouse resume: "+reason)
+	}
+}
+
+// tellWaiting puts down what in a box waits for a person.
+func (a *Agent) tellWaiting(ctx context.Context, b Box) {
+	w, ok := b.(interface{ Waiting() []string })
+	if !ok || a.Notify == nil {
+		return
+	}
+	for _, text := range w.Waiting() {
+		_ = a.Notify.Tell(ctx, notify.Waiting, "waiting: "+text, text)
+	}
 }
 
 // tellRest tells that the home is left to rest, by the failure that makes it so.

@@ -71,6 +71,7 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
 		Tools: a.Tools, State: c.state, Journal: j, Locked: a.Locked, Now: a.Now, Kept: c.kept != "", Notes: a.Notes,
+		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
 			Redact: a.Redact, Turn: c.turn, Threshold: a.Threshold, MaxAnswer: a.maxAnswer(), Summarise: a.summariser(c),
 		},

@@ -151,10 +151,8 @@ func (d *Dispatcher) done(o *Observation) error {
 	if err := json.Unmarshal(o.Args, &args); err != nil || args.Summary == nil || strings.TrimSpace(*args.Summary) == "" {
 		return refusef(`done needs a "summary", a text that says what was achieved; "idle" is true or false`)
 	}
-	if args.Idle && len(d.State.Pending()) > 0 {
-		return refusef("pending_actions is not empty, so there is something to do: leave idle out")
-	}
-	o.Done, o.Content, d.Idle = true, *args.Summary, args.Idle
+	o.Done, o.Content = true, *args.Summary
+	d.Idle = args.Idle && len(d.State.Pending()) == 0 // what is pending is something to do
 	return d.Change(completion(d.State, *args.Summary)...)
 }
 

@@ -13,7 +13,7 @@ type Wishes struct {
 	// NextWake is how long after its sleep the cycle asks to be woken: nil where it
 	// does not, 0 where it takes back what an earlier one asked for.
 	NextWake *time.Duration
-	// Idle says that the cycle found nothing to do.
+	// Idle says that the cycle found nothing to do, and that nothing is pending.
 	Idle bool
 }
 

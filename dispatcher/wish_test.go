@@ -56,7 +56,7 @@ func TestIdle(t *testing.T) {
 		{"current_task: look\n", `{"summary":"did it"}`, true, false},
 		{"current_task: look\n", `{"summary":"did it","idle":null}`, true, false},
 		{"current_task: look\n", `{"summary":"did it","idle":"yes"}`, false, false},
-		{"current_task: look\npending_actions: [more]\n", `{"summary":"nothing there","idle":true}`, false, false},
+		{"current_task: look\npending_actions: [more]\n", `{"summary":"nothing there","idle":true}`, true, false},
 	}
 	for _, tt := range tests {
 		d, _ := newDispatcher(t, tt.state)

@@ -123,6 +123,15 @@ func (b *Budget) Settle(h Held, used Amount) error {
 	return b.locked(ctx, func() error { return b.append(b.record(settle, h.id, used), false) })
 }
 
+// Fits says whether a cycle that begins now could do what want says; nothing is
+// reserved. The error is *[Exceeded] if it could not.
+func (b *Budget) Fits(ctx context.Context, want Amount) error {
+	if !b.Limited() {
+		return nil
+	}
+	return b.locked(ctx, func() error { return b.fits(want) })
+}
+
 // Call takes one tool call out of the budget. The error is *[Exceeded] if there
 // is none left.
 func (b *Budget) Call(ctx context.Context) error {

@@ -67,6 +67,14 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	return reply, err
 }
 
+// Worst is the most that a request may use.
+func (m *Model) Worst(req model.Request) Amount {
+	if m.Estimate != nil {
+		return m.worst(m.Estimate(req))
+	}
+	return m.worst(Tokens(req))
+}
+
 // Tokens estimates how many tokens a request has, rather too many: one for every
 // three bytes, where most text has four to a token, and as many for a picture as
 // servers take at most for a large one.

@@ -61,6 +61,8 @@ type Cycle struct {
 	Locked []string `yaml:"locked"`
 	// NotesMax bounds the notes of the memory.
 	NotesMax Size `yaml:"notes_max"`
+	// NextWake bounds the wake that a cycle may ask for.
+	NextWake NextWake `yaml:"next_wake"`
 }
 
 // Conversation bounds what the model is shown.
@@ -122,7 +124,7 @@ func Default() Config {
 			Provider: "auto", Name: "gpt-5-mini", APIKeyEnv: "OPENAI_API_KEY", Protocol: "auto",
 			MaxOutput: 8192, IdleTimeout: Duration(2 * time.Minute), Retries: 4,
 		},
-		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10},
+		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10, NextWake: nextWake()},
 		Conversation: Conversation{MaxTokens: 32000, KeepResults: 3, TaskScratchpad: "required"},
 	}
 	c.Observations = Observations{
@@ -240,6 +242,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("observations.codec %q: use zstd or raw", o.Codec)
 	case !oneOf(o.Summary, "preview", "model"):
 		return fmt.Errorf("observations.summary %q: use preview or model", o.Summary)
+	case !y.NextWake.meant():
+		return errors.New("cycle.next_wake: use {min: 1m, max: 24h}, of at least a second and at most a year; max: 0s allows none")
 	case y.NotesMax < 1<<10:
 		return errors.New("cycle.notes_max: use at least 1KiB")
 	case c.Conversation.MaxTokens < 4000 || c.Conversation.KeepResults < 1:

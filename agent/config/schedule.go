@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"time"
 
 	"rouse/agent/schedule"
 )
@@ -21,4 +22,18 @@ func (w Waking) check() error {
 		}
 	}
 	return nil
+}
+
+// NextWake bounds how long after its sleep a cycle may ask to be woken; a Max of
+// 0 allows it not at all.
+type NextWake struct {
+	Min Duration `yaml:"min"`
+	Max Duration `yaml:"max"`
+}
+
+func nextWake() NextWake { return NextWake{Duration(time.Minute), Duration(24 * time.Hour)} }
+
+func (w NextWake) meant() bool {
+	const year = Duration(366 * 24 * time.Hour)
+	return w.Max == 0 || w.Min >= Duration(time.Second) && w.Min <= w.Max && w.Max <= year
 }

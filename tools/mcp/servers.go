@@ -59,6 +59,7 @@ type Servers struct {
 
 	mu       sync.Mutex
 	problems []string
+	waiting  []string // those of them that the operator has to decide
 	news     []string
 }
 
@@ -160,8 +161,12 @@ func (s *Servers) admit(srv *server) {
 	if len(off) > 0 {
 		s.problem(srv.Name, fmt.Sprintf("not what was accepted, and off until the operator has looked at it and runs «rouse mcp accept %s»: %s",
 			srv.Name, strings.Join(off[:min(len(off), 20)], ", ")))
+		s.waiting = append(s.waiting, s.problems[len(s.problems)-1])
 	}
 }
+
+// Waiting are those of the problems that only the operator can decide.
+func (s *Servers) Waiting() []string { return slices.Clone(s.waiting) }
 
 func (s *Servers) problem(server, text string) {
 	s.mu.Lock()
