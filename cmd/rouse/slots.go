@@ -1,19 +1,16 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/agent/config"
 	"rouse/agent/journal"
-	"rouse/agent/pause"
 	"rouse/agent/schedule"
 	"rouse/internal/redact"
 )
@@ -27,46 +24,9 @@ func (a *app) ledger(h agent.Home) *schedule.Ledger {
 	return l
 }
 
-// runDue runs the slot that is due, if there is one, and writes down what became of it.
-func (a *app) runDue(o runOptions) error {
-	if err := o.check(); err != nil {
-		return usage(err)
-	}
-	h, conf, err := a.open()
-	if err != nil {
-		return err
-	}
-	slot, err := a.ledger(h).Due(conf.Schedule, gate(h))
-	if slot == nil || err != nil {
-		return err
-	}
-	var report agent.Report
-	o.task, o.ended = slot.Task, func(r agent.Report) { report = r }
-	err = a.run(o)
-	res := schedule.Result{Cycle: report.Cycle, Exit: report.Exit, Awake: errors.Is(err, agent.ErrAwake)}
-	if err != nil {
-		res.Error, res.Exit = journal.Line(a.redacted(err.Error()), 300), exitCode(err)
-	}
-	settled := slot.Settle(res)
-	if res.Awake { // what became of the slot is written down; cron need not mail it
-		return settled
-	}
-	return cmp.Or(err, settled)
-}
-
 // redacted is a text without secrets.
 func (a *app) redacted(text string) string {
 	return redact.FromEnv(a.environ, a.secrets).String(text)
-}
-
-// gate says what keeps a home from running its slots.
-func gate(h agent.Home) schedule.Gate {
-	return func(schedule.Slot) string {
-		if _, paused := pause.Paused(h.Dir); paused {
-			return "paused"
-		}
-		return ""
-	}
 }
 
 func (a *app) newSlots() *cobra.Command {
@@ -77,7 +37,8 @@ func (a *app) newSlots() *cobra.Command {
 		Long: `List what became of each time at which the schedule said that a cycle should start, the
 newest first: ran (in time), late (something was in the way), caught_up (nobody had been there at
 its time), skipped (on purpose, and why), missed (nobody was there, and it is not made up for),
-unknown (its process died; it is not run again), waiting, running.
+unknown (its process died; it is not run again), waiting, running, asked (a wake that a cycle
+wants, yet to come).
 
 Exit codes: 0, 1 if the ledger cannot be read, 2 usage or configuration.`,
 		Args: strict(cobra.NoArgs),
@@ -108,42 +69,15 @@ type slot struct {
 	Time   time.Time       `json:"time"`
 }
 
+// asked is the status of a wake that a cycle asked for and that is yet to come.
+const asked schedule.Status = "asked"
+
 func slotOf(r schedule.Record) slot {
 	return slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time}
 }
 
-// waking is what `rouse status` says of the schedule.
-type waking struct {
-	LastSlot *slot      `json:"last_slot"`
-	NextSlot *time.Time `json:"next_slot"`
-	Problems []string   `json:"problems"`
-}
-
-// waking sums up the schedule. What cannot be read is a problem too.
-func (a *app) waking(h agent.Home) waking {
-	w := waking{Problems: []string{}}
-	conf, err := config.Load(h.Config(), a.getenv)
-	if err != nil {
-		w.Problems = append(w.Problems, err.Error())
-		return w
-	}
-	sum, err := a.ledger(h).Summary(conf.Schedule)
-	if err != nil {
-		w.Problems = append(w.Problems, err.Error())
-	}
-	if sum.Last != nil {
-		last := slotOf(*sum.Last)
-		w.LastSlot = &last
-	}
-	if !sum.Next.IsZero() {
-		w.NextSlot = &sum.Next
-	}
-	w.Problems = append(w.Problems, sum.Problems...)
-	return w
-}
-
 func (a *app) slots(limit int, asJSON bool) error {
-	h, _, err := a.open()
+	h, conf, err := a.open()
 	if err != nil {
 		return err
 	}
@@ -154,11 +88,16 @@ func (a *app) slots(limit int, asJSON bool) error {
 		}
 		list = append(list, slotOf(r))
 	}
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
+	slices.Reverse(list)
 	if limit > 0 && len(list) > limit {
 		list = list[:limit]
+	}
+	sum, err := a.ledger(h).Summary(conf.Schedule)
+	if err != nil {
+		return err
+	}
+	if !sum.Asked.IsZero() {
+		list = slices.Insert(list, 0, slot{Slot: sum.Asked, Count: 1, Cron: schedule.NextWake, Status: asked})
 	}
 	if asJSON {
 		return a.printJSON(list)
@@ -176,7 +115,7 @@ func (s slot) line(out screen) string {
 	switch s.Status {
 	case schedule.Missed, schedule.Unknown:
 		color = red
-	case schedule.Skipped, schedule.Waiting, schedule.Running:
+	case schedule.Skipped, schedule.Waiting, schedule.Running, asked:
 		color = yellow
 	}
 	if s.Exit != nil && *s.Exit != 0 {

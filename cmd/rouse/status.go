@@ -25,15 +25,16 @@ type status struct {
 	Completed   int            `json:"completed_tasks"`
 	LastNote    string         `json:"last_note"`
 	Cycle       *agent.Summary `json:"cycle"`
-	waking
+	standing
 }
 
 func (a *app) newStatus() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show the memory and the last cycle",
-		Long: `Show what the agent is to do, and how its last cycle ended.
+		Short: "Show the memory, the last cycle, and what is not as it should be",
+		Long: `Show what the agent is to do, how its last cycle and its last slot ended, when it wakes next,
+how much of its limits is used, and what needs your attention.
 
 Exit codes: 0, or 2 if the memory cannot be read.`,
 		Args: strict(cobra.NoArgs),
@@ -60,7 +61,7 @@ func (a *app) status(asJSON bool) error {
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
-	st.waking = a.waking(h)
+	st.standing = a.standing(h)
 	if asJSON {
 		return a.printJSON([]status{st})
 	}
@@ -108,15 +109,7 @@ func (a *app) printStatus(st status) {
 	if st.Cycle != nil {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
 	}
-	if st.LastSlot != nil {
-		row("last slot", st.LastSlot.line(out))
-	}
-	if st.NextSlot != nil {
-		row("next slot", st.NextSlot.Format("2006-01-02 15:04:05 -0700"))
-	}
-	for _, p := range st.Problems {
-		row("attention", out.paint(red, journal.Line(p, 300)))
-	}
+	st.print(out, row)
 }
 
 func orNone(s string) string {

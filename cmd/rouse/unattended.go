@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"rouse/agent"
@@ -8,6 +9,7 @@ import (
 	"rouse/agent/config"
 	"rouse/agent/notify"
 	"rouse/agent/retention"
+	"rouse/agent/schedule"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 )
@@ -30,6 +32,16 @@ func (a *app) limited(h agent.Home, c config.Config, m agent.Model) (agent.Model
 		}
 	}
 	return &budget.Model{Next: m, Budget: b, Price: price, MaxOutput: c.Model.MaxOutput}, b, nil
+}
+
+// wakingOf is what cycles and the schedule tell each other.
+func (a *app) wakingOf(h agent.Home, c config.Config) agent.Waking {
+	skips := func(e schedule.Entry) bool { return e.IdleSkip }
+	return agent.Waking{
+		Min: time.Duration(c.Cycle.NextWake.Min), Max: time.Duration(c.Cycle.NextWake.Max),
+		Ask:      func(when time.Time) error { return a.ledger(h).Ask(schedule.NextWake, when) },
+		IdleSkip: slices.ContainsFunc(c.Schedule, skips), Watch: watched(h, c),
+	}
 }
 
 // notifier tells people of the home.
