@@ -45,8 +45,8 @@ type readArgs struct {
 	ID         string `json:"scratchpad_id" jsonschema:"the id, as the observation gave it"`
 	Mode       string `json:"mode,omitempty" jsonschema:"head (default), tail, range, lines, full, grep or json"`
 	N          int64  `json:"n,omitempty" jsonschema:"characters for head and tail; default 2000"`
-	Start      *int64 `json:"start,omitempty" jsonschema:"for range the first character, from 0; for lines the first line, from 1"`
-	End        *int64 `json:"end,omitempty" jsonschema:"where to end, not included"`
+	Start      int64  `json:"start,omitempty" jsonschema:"for range the first character, from 0; for lines the first line, from 1"`
+	End        int64  `json:"end,omitempty" jsonschema:"where to end, not included"`
 	Pattern    string `json:"pattern,omitempty" jsonschema:"for grep: a regular expression in RE2 syntax"`
 	IgnoreCase bool   `json:"ignore_case,omitempty" jsonschema:"for grep"`
 	Context    int    `json:"context,omitempty" jsonschema:"for grep: lines to show around each match"`
@@ -96,7 +96,10 @@ func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools
 	case "json":
 		return query(ctx, c, a)
 	}
-	unit, start, end, err := span(c, a)
+	if a.Mode == "full" && c.Bytes > int64(a.most) {
+		return tools.Result{}, tooLarge(c, a)
+	}
+	unit, start, end, err := c.Span(a.Mode, a.N, a.Start, a.End)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -118,50 +121,12 @@ func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools
 	return tools.Result{OK: true, Content: encode(c, part, a.Encoding), Metadata: meta}, nil
 }
 
-// span is the part that a request means, and its unit.
-func span(c *observation.Content, a readArgs) (unit observation.Unit, start, end int64, err error) {
-	unit = observation.Chars
-	if c.Kind == observation.Binary {
-		unit = observation.Bytes
-	}
-	n := a.N
-	if n <= 0 {
-		n = 2000
-	}
-	total := c.Total(unit)
-	switch a.Mode {
-	case "", "head":
-		return unit, 0, n, nil
-	case "tail":
-		return unit, max(0, total-n), total, nil
-	case "range":
-		start = value(a.Start, 0)
-		return unit, start, value(a.End, start+n), nil
-	case "lines":
-		start = value(a.Start, 1)
-		return observation.Lines, start, value(a.End, start+100), nil
-	case "full":
-		if c.Bytes > int64(a.most) {
-			return unit, 0, 0, tooLarge(c, a)
-		}
-		return unit, 0, total, nil
-	}
-	return unit, 0, 0, fmt.Errorf("mode %q: use head, tail, range, lines, full, grep or json", a.Mode)
-}
-
 func tooLarge(c *observation.Content, a readArgs) error {
 	other := ""
 	if !a.alone {
 		other = fmt.Sprintf(`, or pass it to another tool as "{{step%d.content}}"`, c.Step)
 	}
 	return fmt.Errorf("the content has %d bytes, an answer at most %d: use grep to find, lines or range to read on, json to query%s", c.Bytes, a.most, other)
-}
-
-func value(p *int64, other int64) int64 {
-	if p == nil {
-		return other
-	}
-	return *p
 }
 
 // encode is a part as text: lines are text in binary content too.
@@ -184,7 +149,7 @@ func grep(ctx context.Context, c *observation.Content, a readArgs) (tools.Result
 	}
 	found, err := c.Grep(ctx, observation.Query{
 		Pattern: a.Pattern, IgnoreCase: a.IgnoreCase, Context: a.Context, MaxMatches: a.MaxMatches,
-		From: value(a.Start, 0), MaxBytes: a.most - a.most/8,
+		From: a.Start, MaxBytes: a.most - a.most/8,
 	})
 	if err != nil {
 		return tools.Result{}, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -125,29 +124,11 @@ func (a *app) readObservation(c *observation.Content, r reading) error {
 			return err
 		}
 	}
-	unit, start, end := r.span(c)
+	unit, start, end, err := c.Span(r.mode, r.n, r.start, r.end)
+	if err != nil {
+		return err
+	}
 	return slice(c, unit, start, end, out)
-}
-
-// span is the part that is meant.
-func (r *reading) span(c *observation.Content) (unit observation.Unit, start, end int64) {
-	unit = observation.Chars
-	if c.Kind == observation.Binary {
-		unit = observation.Bytes
-	}
-	total := c.Total(unit)
-	switch r.mode {
-	case "head":
-		return unit, 0, r.n
-	case "tail":
-		return unit, max(0, total-r.n), total
-	case "range":
-		return unit, r.start, cmp.Or(r.end, r.start+r.n)
-	case "lines":
-		start = max(r.start, 1)
-		return observation.Lines, start, cmp.Or(r.end, start+100)
-	}
-	return observation.Chars, 0, c.Total(observation.Chars)
 }
 
 // slice writes a part of any size, a line that is longer than a piece too.

@@ -2,6 +2,7 @@ package observation
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"unicode/utf8"
 )
@@ -16,6 +17,33 @@ type Part struct {
 	Data       []byte
 	Char       int64 // number of the character with which Data begins
 	Cut        bool  // Data is only the beginning of the one line asked for
+}
+
+// Span gives the part that a mode of reading means, for [Content.Slice]: head or
+// tail (n characters), range or lines (from start up to end), or full. "" is
+// head. A number that is 0 has a default: n is 2,000, and the end is n characters
+// or 100 lines on. Binary content is read by bytes, in lines only if they are
+// asked for.
+func (c *Content) Span(mode string, n, start, end int64) (u Unit, from, to int64, err error) {
+	u, n = Chars, cmp.Or(max(n, 0), 2000)
+	if c.Kind == Binary {
+		u = Bytes
+	}
+	total := c.Total(u)
+	switch mode {
+	case "", "head":
+		return u, 0, n, nil
+	case "tail":
+		return u, max(0, total-n), total, nil
+	case "range":
+		return u, start, cmp.Or(end, start+n), nil
+	case "lines":
+		start = max(start, 1)
+		return Lines, start, cmp.Or(end, start+100), nil
+	case "full":
+		return u, 0, total, nil
+	}
+	return u, 0, 0, fmt.Errorf("mode %q: use head, tail, range, lines, full, grep or json", mode)
 }
 
 // Slice gives the units from start up to end, which is not included, and at most

@@ -252,3 +252,39 @@ func TestTurnBeginsOnce(t *testing.T) {
 		t.Error("a turn began twice")
 	}
 }
+
+func TestSpanOfEachMode(t *testing.T) {
+	turn := begin(t, openStore(t, "", Options{}), "turn")
+	text := get(t, turn, put(t, turn, bytes.Repeat([]byte("é\n"), 3000)).ID)
+	binary := get(t, turn, put(t, turn, []byte("\x00\xff\n\n")).ID)
+	tests := []struct {
+		c             *Content
+		mode          string
+		n, start, end int64
+		unit          Unit
+		from, to      int64
+	}{
+		{text, "", 0, 0, 0, Chars, 0, 2000},
+		{text, "head", 5, 0, 0, Chars, 0, 5},
+		{text, "tail", 0, 0, 0, Chars, 4000, 6000},
+		{text, "tail", 9000, 0, 0, Chars, 0, 6000},
+		{text, "range", 0, 7, 0, Chars, 7, 2007},
+		{text, "range", 3, 7, 0, Chars, 7, 10},
+		{text, "range", 3, 7, 8, Chars, 7, 8},
+		{text, "lines", 0, 0, 0, Lines, 1, 101},
+		{text, "lines", 0, 9, 11, Lines, 9, 11},
+		{text, "full", 0, 0, 0, Chars, 0, 6000},
+		{binary, "head", 0, 0, 0, Bytes, 0, 2000},
+		{binary, "full", 0, 0, 0, Bytes, 0, 4},
+		{binary, "lines", 0, 2, 3, Lines, 2, 3},
+	}
+	for _, tt := range tests {
+		u, from, to, err := tt.c.Span(tt.mode, tt.n, tt.start, tt.end)
+		if u != tt.unit || from != tt.from || to != tt.to || err != nil {
+			t.Errorf("%s, %d, %d to %d: %s %d to %d, %v; want %s %d to %d", tt.mode, tt.n, tt.start, tt.end, u, from, to, err, tt.unit, tt.from, tt.to)
+		}
+	}
+	if _, _, _, err := text.Span("all", 0, 0, 0); err == nil {
+		t.Error("a mode that is none has a span")
+	}
+}
