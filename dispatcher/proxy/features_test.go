@@ -49,6 +49,12 @@ func (h *heard) await(t testing.TB, text string) {
 // connect makes a client with every feature and connects it.
 func connect(t testing.TB, transport sdk.Transport) (*sdk.ClientSession, *heard) {
 	t.Helper()
+	return connectAt(t, transport, "/root")
+}
+
+// connectAt is connect for a client whose root is another folder.
+func connectAt(t testing.TB, transport sdk.Transport, root string) (*sdk.ClientSession, *heard) {
+	t.Helper()
 	h := &heard{}
 	c := sdk.NewClient(&sdk.Implementation{Name: "client", Version: "1"}, &sdk.ClientOptions{
 		CreateMessageHandler: func(_ context.Context, r *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
@@ -65,7 +71,7 @@ func connect(t testing.TB, transport sdk.Transport) (*sdk.ClientSession, *heard)
 			h.add("progress %v of %v", r.Params.Progress, r.Params.Total)
 		},
 	})
-	c.AddRoots(&sdk.Root{URI: "file:///root"})
+	c.AddRoots(&sdk.Root{URI: "file://" + root})
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	s, err := c.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})

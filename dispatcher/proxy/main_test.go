@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		mcptest.Main(mode)
 		return
 	}
+	if dir := os.Getenv(proxyVariable); dir != "" {
+		beProxy(dir)
+		return
+	}
 	if os.Getenv(serverVariable) != "" {
 		if err := fullServer().Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -39,6 +43,28 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
+}
+
+// proxyVariable makes it a proxy before such a server, with its home there.
+const proxyVariable = "PROXY_TEST_HOME"
+
+func beProxy(dir string) {
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	store, err := observation.Open(dir, observation.Options{})
+	if err != nil {
+		panic(err)
+	}
+	p := &Proxy{
+		Command: []string{exe}, Runner: &proc.Runner{Env: append(proc.Environ(os.Environ()), serverVariable+"=1")}, Mode: tools.NoteRequired, Stderr: os.Stderr,
+		Turn:  sync.OnceValues(func() (*observation.Turn, error) { return store.Begin(fmt.Sprint(os.Getpid()), proc.Self()) }),
+		Notes: Log{FS: disk.OS{}, Path: filepath.Join(dir, "proxy_x.jsonl"), Now: time.Now},
+	}
+	if err := p.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+		panic(err)
+	}
 }
 
 const secret = "correct-horse-battery"
