@@ -26,27 +26,44 @@ type check struct {
 }
 
 func (a *app) newDoctor() *cobra.Command {
-	var asJSON bool
+	var asJSON, unattended, inside bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the home, the model, the tools, and what is enforced",
 		Long: `Check everything that a cycle needs, and say what this system does not enforce. The model's
 server is asked for its list of models, which costs nothing.
 
+With --unattended it says what would fail tonight: it looks for what wakes the home, and does all
+its checks once more in the environment that cron gives: no terminal, another folder, hardly any
+variables.
+
 Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
+		Example: `  rouse doctor
+  rouse doctor --unattended`,
 		Args: strict(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.doctor(asJSON) },
+		RunE: func(*cobra.Command, []string) error {
+			switch {
+			case unattended:
+				return a.doctor(a.tonight, asJSON)
+			case inside:
+				return a.doctor(a.inside, asJSON)
+			}
+			return a.doctor(a.examine, asJSON)
+		},
 	}
+	c.Flags().BoolVar(&unattended, "unattended", false, "check what happens while nobody looks")
+	c.Flags().BoolVar(&inside, "inside", false, "check as the process that --unattended starts")
+	_ = c.Flags().MarkHidden("inside")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-func (a *app) doctor(asJSON bool) error {
+func (a *app) doctor(examine func(agent.Home) []check, asJSON bool) error {
 	h, err := a.openHome()
 	if err != nil {
 		return err
 	}
-	checks := a.examine(h)
+	checks := examine(h)
 	if asJSON {
 		err = a.printJSON(checks)
 	} else {

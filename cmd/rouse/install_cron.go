@@ -10,16 +10,34 @@ import (
 func (j job) begin() string { return "# rouse begin " + j.home.Dir }
 func (j job) end() string   { return "# rouse end " + j.home.Dir }
 
-// cronBlock is the entry of the home with its marks. In a command of cron a
-// percent sign ends the line, unless it is escaped.
-func (j job) cronBlock() string {
+// prefix is what comes before the verb of a command: the folder, the variables of
+// .env, and the program.
+func (j job) prefix() string {
 	zone := ""
 	if j.zone != "" {
 		zone = "TZ=" + quoted(j.zone) + " "
 	}
-	command := fmt.Sprintf("cd %s && { [ ! -r .env ] || { set -a; . ./.env; set +a; }; } && %sPATH=%s %s run --due --home %s >>logs/due.log 2>&1",
-		quoted(j.home.Dir), zone, quoted(j.path), quoted(j.program), quoted(j.home.Dir))
-	return j.begin() + "\n* * * * * " + strings.ReplaceAll(command, "%", `\%`) + "\n" + j.end() + "\n"
+	return fmt.Sprintf("cd %s && { [ ! -r .env ] || { set -a; . ./.env; set +a; }; } && %sPATH=%s %s",
+		quoted(j.home.Dir), zone, quoted(j.path), quoted(j.program))
+}
+
+// what cron runs.
+const everyMinute, due, dueLog = "* * * * * ", " run --due --home ", " >>logs/due.log 2>&1"
+
+// cronBlock is the entry of the home with its marks. In a command of cron a
+// percent sign ends the line, unless it is escaped.
+func (j job) cronBlock() string {
+	command := j.prefix() + due + quoted(j.home.Dir) + dueLog
+	return j.begin() + "\n" + everyMinute + strings.ReplaceAll(command, "%", `\%`) + "\n" + j.end() + "\n"
+}
+
+// installedPrefix is the prefix of the command that the crontab has for the home.
+func (j job) installedPrefix(tab string) (prefix string, ok bool) {
+	_, after, found := cutLine(tab, j.begin())
+	block, _, ended := cutLine(after, j.end())
+	line, isLine := strings.CutPrefix(block, everyMinute)
+	prefix, _, isDue := strings.Cut(strings.ReplaceAll(line, `\%`, "%"), due)
+	return prefix, found && ended && isLine && isDue
 }
 
 // crontab is what the user's crontab holds; a user without one has an empty one.

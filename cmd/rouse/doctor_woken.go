@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"rouse/agent/config"
+)
+
+// checkWoken finds what wakes the home, and how its command begins; where nothing
+// does, it is the beginning of what install would write.
+func (a *app) checkWoken(j job, conf config.Config) (prefix string, checks []check) {
+	if tab, err := j.crontab(); err == nil {
+		if prefix, ok := j.installedPrefix(tab); ok {
+			return prefix, []check{j.checkCron(prefix)}
+		}
+	}
+	for _, via := range []string{"systemd", "launchd"} {
+		if c, ok := j.checkUnits(via); ok {
+			return j.prefix(), append(checks, c)
+		}
+	}
+	if sum, err := a.ledger(j.home).Summary(conf.Schedule); err == nil && sum.Last != nil && len(sum.Problems) == 0 {
+		return j.prefix(), []check{{Check: "woken", OK: true,
+			Found: "install has written nothing, but something took the slot of " + clock(sum.Last.Slot), Hint: "is that rouse schedule? then see that it starts with the machine"}}
+	}
+	return j.prefix(), []check{{Check: "woken", Found: "nothing wakes the home: neither an entry in crontab nor a timer",
+		Hint: "call rouse install, or run rouse schedule as a service"}}
+}
+
+// checkCron looks at the home's entry in the crontab, and for the daemon.
+func (j job) checkCron(prefix string) check {
+	c := check{Check: "woken", Found: "by cron, every minute"}
+	switch running, known := cronRuns(); {
+	case !strings.HasSuffix(prefix, " "+quoted(j.program)):
+		c.Found, c.Hint = "the crontab starts another program than this one, "+j.program, "call rouse install again"
+	case known && !running:
+		c.Found, c.Hint = "the crontab has an entry, but no cron runs here", "start cron, or run rouse schedule as a service"
+	default:
+		c.OK = true
+	}
+	return c
+}
+
+// checkUnits looks at the home's unit files, if there are any.
+func (j job) checkUnits(via string) (check, bool) {
+	files, err := j.files(via)
+	if err != nil {
+		return check{}, false
+	}
+	text, err := os.ReadFile(files[0].path)
+	if err != nil {
+		return check{}, false
+	}
+	c := check{Check: "woken", Found: "by " + via + ", every minute"}
+	if !strings.Contains(string(text), systemdWord(j.program)) && !strings.Contains(string(text), quoted(j.program)) {
+		c.Found, c.Hint = files[0].path+" starts another program than this one, "+j.program, "call rouse install --via "+via+" again"
+		return c, true
+	}
+	if via == "systemd" {
+		if state, err := j.tool(nil, "systemctl", "--user", "is-active", j.name()+".timer"); err != nil {
+			c.Found, c.Hint = "its timer is not active: "+strings.TrimSpace(state+err.Error()), "call rouse install --via systemd again"
+			return c, true
+		}
+		if linger, err := j.tool(nil, "loginctl", "show-user", fmt.Sprint(os.Getuid()), "--property=Linger", "--value"); err == nil && strings.TrimSpace(linger) == "no" {
+			c.Found, c.Hint = "its timer ends when you log out", "call: loginctl enable-linger"
+			return c, true
+		}
+	}
+	c.OK = true
+	return c, true
+}
