@@ -22,7 +22,7 @@ func (e Event) Text() string {
 	case *Request:
 		return fmt.Sprintf("ask    iteration %d, about %d tokens", d.Iteration, d.Tokens)
 	case *Reply:
-		return fmt.Sprintf("reply  %s, %d+%d tokens: %s", ms(d.Ms), d.Usage.Input, d.Usage.Output, Line(d.Text, textRunes))
+		return fmt.Sprintf("reply  %s, %d+%d tokens: %s", ms(d.Ms), d.Usage.Input, d.Usage.Output, Line(d.said(), textRunes))
 	case *Intent:
 		return fmt.Sprintf("call   step %d: %s(%s)", d.Step, Line(d.Tool, 64), Line(string(d.Args), textRunes))
 	case *Result:
@@ -45,6 +45,19 @@ func (e Event) Text() string {
 		return d.text(e.Cycle)
 	}
 	return ""
+}
+
+// said is the text of a reply and the names of its calls.
+func (r *Reply) said() string {
+	var calls []struct{ Name string }
+	if json.Unmarshal(r.Calls, &calls) != nil || len(calls) == 0 {
+		return r.Text
+	}
+	var names []string
+	for _, c := range calls {
+		names = append(names, c.Name)
+	}
+	return strings.TrimSpace(r.Text + " calls " + strings.Join(names, ", "))
 }
 
 func (w *Wake) text(cycle string) string {
