@@ -92,11 +92,13 @@ func TestGrepEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestOneLongLine searches and reads a line of 100 MB, of which little is ever
-// in memory.
+// TestOneLongLine searches and reads a line of 100 MB, or 10, of which little is
+// ever in memory.
 func TestOneLongLine(t *testing.T) {
-	size := 100 << 20
-	if testing.Short() || raceEnabled {
+	size := 10 << 20
+	if Full() {
+		size = 100 << 20
+	} else if raceEnabled {
 		size = 3 << 20
 	}
 	turn := begin(t, openStore(t, "", Options{}), "turn")

@@ -71,9 +71,11 @@ func TestNoGoroutineStays(t *testing.T) {
 		turn := begin(t, openStore(t, "", Options{Codec: codec}), "turn")
 		ends := map[string]func(*Writer){
 			"commit": func(w *Writer) {
-				if _, err := w.Commit(nil); err != nil {
-					t.Error(err)
+				e, err := w.Commit(nil)
+				if err != nil {
+					t.Fatal(err)
 				}
+				checkEntry(t, turn.s, e)
 			},
 			"abort":      (*Writer).Abort,
 			"left lying": func(*Writer) {},
@@ -120,7 +122,7 @@ func TestChunksCostNoAllocation(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	data := numbered(1_500_000)
+	data := numbered(500_000)
 	for _, codec := range []Codec{Zstd, Raw} {
 		w := begin(t, openStore(t, "", Options{Codec: codec}), "turn").Create(Origin{})
 		w.Write(data)

@@ -107,7 +107,7 @@ func cycle(dir string, codec Codec) error {
 
 // TestKilledAnywhere kills a cycle's use of the store at its system calls.
 func TestKilledAnywhere(t *testing.T) {
-	most := 25
+	most := 12
 	if raceEnabled {
 		most = 6
 	}

@@ -11,9 +11,12 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	for codec, effort := range map[observation.Codec]observationtest.Effort{observation.Zstd: 5, observation.Raw: 2} {
+	for codec, effort := range map[observation.Codec]observationtest.Effort{observation.Zstd: 3, observation.Raw: 2} {
 		t.Run(string(codec), func(t *testing.T) {
-			if observation.RaceEnabled {
+			switch {
+			case observation.Full():
+				effort += 3
+			case observation.RaceEnabled:
 				effort = 1 // the detector makes RE2 slow
 			}
 			observationtest.Run(t, effort, func(t *testing.T) observationtest.Store { return adapt(t, codec) })
