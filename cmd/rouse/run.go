@@ -128,6 +128,12 @@ func (a *app) dryRun(ag *agent.Agent) error {
 	for _, m := range req.Messages {
 		fmt.Fprintf(a.stdout, "--- %s\n%s\n", m.Role, m.Content)
 	}
+	for _, t := range req.Tools {
+		fmt.Fprintf(a.stdout, "--- tool %s\n%s\n%s\n", t.Name, t.Description, t.Parameters)
+	}
+	if len(ag.Boxes) > 0 {
+		fmt.Fprintln(a.stdout, "--- and the tools that need something running, which a dry run does not start: notebooks, MCP servers")
+	}
 	return nil
 }
 
