@@ -58,21 +58,26 @@ func (s *Shelf) showParked(o *Observation) {
 	if o.Kind != string(observation.Binary) || o.SizeBytes > maxImage || !strings.Contains(o.Summary, ", image/") {
 		return
 	}
-	turn, err := s.Turn()
-	if err != nil {
-		return
-	}
-	c, err := openContent(turn, o.ScratchpadID)
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	data, err := io.ReadAll(c)
+	data, err := s.whole(o.ScratchpadID)
 	if err != nil {
 		return
 	}
 	_, kind, _ := strings.Cut(strings.TrimSuffix(o.Summary, "]"), ", image/")
 	o.show(tools.Media{Type: "image/" + kind, Data: data})
+}
+
+// whole is a content that is small enough to be held in memory.
+func (s *Shelf) whole(id string) ([]byte, error) {
+	turn, err := s.Turn()
+	if err != nil {
+		return nil, err
+	}
+	c, err := openContent(turn, id)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return io.ReadAll(c)
 }
 
 // errNoStore says that this cycle keeps no observations.

@@ -137,12 +137,7 @@ func (d *Dispatcher) content(o Observation, path []string) (referred, error) {
 	if o.SizeBytes > maxField {
 		return referred{}, fmt.Errorf("the content has %d bytes, too many to look into; use scratchpad_read with mode json", o.SizeBytes)
 	}
-	c, err := openContent(turn, o.ScratchpadID)
-	if err != nil {
-		return referred{}, err
-	}
-	defer c.Close()
-	text, err := io.ReadAll(c)
+	text, err := d.whole(o.ScratchpadID)
 	if err != nil {
 		return referred{}, err
 	}

@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	"rouse/agent/journal"
@@ -24,16 +23,7 @@ func (s *Shelf) sumUp(ctx context.Context, o *Observation) {
 	if s.Summarise == nil || o.Kind == string(observation.Binary) || o.SizeBytes < summaryFrom || o.SizeBytes > summaryMost {
 		return
 	}
-	turn, err := s.Turn()
-	if err != nil {
-		return
-	}
-	c, err := openContent(turn, o.ScratchpadID)
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	text, err := io.ReadAll(c)
+	text, err := s.whole(o.ScratchpadID)
 	if err != nil {
 		return
 	}
