@@ -35,8 +35,9 @@ type Content interface {
 	Close() error
 }
 
-// Effort says how much to try: from 4 on all patterns, below a quarter of them,
-// each another; and ten times as many slices of each content.
+// Effort says how much to try: from 4 on all patterns, below one in twelve for
+// each point, mostly others; and ten times as many slices of each content. It is
+// at least 1.
 type Effort int
 
 // Run tests the stores that open makes.
