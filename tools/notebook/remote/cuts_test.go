@@ -61,6 +61,10 @@ func (c *counted) Execute(ctx context.Context, job notebook.Job, emit func(noteb
 	c.mu.Unlock()
 	emit(notebook.Event{Stream: notebook.Stdout, Data: []byte("one\n")})
 	answer, err := c.llm.Complete(ctx, notebook.Prompt{Messages: []notebook.Message{{Role: "user", Content: job.Code}}})
+	if ctx.Err() != nil {
+		c.note("canceled")
+		return notebook.Outcome{Ended: notebook.Canceled}, nil
+	}
 	if err != nil {
 		return notebook.Outcome{Ended: notebook.Failed, Error: err.Error()}, nil
 	}
@@ -68,6 +72,7 @@ func (c *counted) Execute(ctx context.Context, job notebook.Job, emit func(noteb
 		select {
 		case <-c.wait:
 		case <-ctx.Done():
+			c.note("canceled")
 			return notebook.Outcome{Ended: notebook.Canceled}, nil
 		}
 	}

@@ -3,6 +3,7 @@ package remote_test
 import (
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -10,11 +11,14 @@ import (
 // proxy stands between client and server and cuts connections.
 type proxy struct {
 	net.Listener
-	to string
 	// limits says after how many bytes the nth connection is cut, counted from 0:
 	// of what the client sends, and of what it gets; below 0 is never.
 	limits func(n int) (up, down int64)
 	cuts   atomic.Int64
+
+	mu    sync.Mutex
+	to    string
+	conns []net.Conn
 }
 
 func newProxy(t testing.TB, to string, limits func(n int) (up, down int64)) *proxy {
@@ -37,15 +41,33 @@ func (p *proxy) serve() {
 		if err != nil {
 			return
 		}
-		out, err := net.Dial("tcp", p.to)
+		p.mu.Lock()
+		to := p.to
+		p.mu.Unlock()
+		out, err := net.Dial("tcp", to)
 		if err != nil {
 			in.Close()
 			continue
 		}
+		p.mu.Lock()
+		p.conns = append(p.conns, in, out)
+		p.mu.Unlock()
 		up, down := p.limits(n)
 		go p.copy(out, in, up)
 		go p.copy(in, out, down)
 	}
+}
+
+// cutAll cuts what is connected now; what connects from then on gets to another
+// address.
+func (p *proxy) cutAll(to string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.to = to
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
 }
 
 // copy copies so many bytes, and then cuts both ways.

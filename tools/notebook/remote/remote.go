@@ -109,10 +109,10 @@ func (r *Runtime) Execute(ctx context.Context, job notebook.Job, emit func(noteb
 		}
 		last, err := r.follow(ctx, wire.Execute, want, emit)
 		switch {
-		case errors.Is(err, errRestarted):
-			continue // before the cell got there
 		case errors.As(err, new(*unknown)):
 			return r.unknown(err), nil
+		case errors.Is(err, errRestarted):
+			continue // before the cell got there
 		case err != nil:
 			return notebook.Outcome{}, err
 		case last.Name == wire.EventDone:
