@@ -153,7 +153,7 @@ func (h *hosts) end(c *host, id string) {
 	h.mu.Lock()
 	delete(h.list, id)
 	h.mu.Unlock()
-	for _, m := range c.s.fail(c.b.why().Error() + "; whether the request had an effect is not known") {
+	for _, m := range c.s.unknown(c.b.why()) {
 		c.emit(m)
 	}
 	c.stop()

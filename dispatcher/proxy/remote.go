@@ -26,6 +26,7 @@ type remote struct {
 	s      *session
 	emit   func([]byte)
 	busy   sync.WaitGroup // requests
+	hello  chan struct{}  // closed when initialize has its answer; nil before it is sent
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -47,7 +48,12 @@ func (p *Proxy) dial(ctx context.Context, s *session, emit func([]byte)) backend
 
 func (r *remote) done() <-chan struct{} { return r.ctx.Done() }
 
-func (r *remote) why() error { return context.Cause(r.ctx) }
+func (r *remote) why() error {
+	if why := context.Cause(r.ctx); !errors.Is(why, errClient) && !errors.Is(why, context.Canceled) {
+		return why
+	}
+	return nil
+}
 
 // send posts a message. A request waits for its answer elsewhere; the order of
 // other messages is kept.
@@ -56,18 +62,15 @@ func (r *remote) send(message []byte) error {
 	if err != nil {
 		return r.post(message, nil)
 	}
-	method, id := o.string("method"), o.get("id")
-	if method != "" && idKey(id) != "" {
-		ctx, stop := context.WithCancel(r.ctx)
-		if version(o) != "" {
-			r.mu.Lock()
-			r.inFlight[idKey(id)] = stop
-			r.mu.Unlock()
+	if r.hello != nil { // what follows needs the session that the server begins
+		select {
+		case <-r.hello:
+		case <-r.ctx.Done():
 		}
-		r.busy.Go(func() {
-			defer stop()
-			r.request(ctx, message, o)
-		})
+	}
+	method := o.string("method")
+	if method != "" && idKey(o.get("id")) != "" {
+		r.begin(message, o, method)
 		return nil
 	}
 	if method == "notifications/cancelled" && r.hangUp(o) {
@@ -78,6 +81,26 @@ func (r *remote) send(message []byte) error {
 		go r.listen()
 	}
 	return err
+}
+
+// begin sends a request and goes on.
+func (r *remote) begin(message []byte, o *object, method string) {
+	ctx, stop := context.WithCancel(r.ctx)
+	if version(o) != "" {
+		r.mu.Lock()
+		r.inFlight[idKey(o.get("id"))] = stop
+		r.mu.Unlock()
+	}
+	ready := func() {}
+	if method == "initialize" && r.hello == nil {
+		r.hello = make(chan struct{})
+		ready = func() { close(r.hello) }
+	}
+	r.busy.Go(func() {
+		defer stop()
+		defer ready()
+		r.request(ctx, message, o)
+	})
 }
 
 // version is that of a message that stands alone, else "".
@@ -245,9 +268,9 @@ func (r *remote) stream(ctx context.Context, body io.Reader, open func() bool) e
 			if len(e.data) > 0 {
 				r.p.fromServer(r.s, e.data, r.emit)
 			}
-		}
-		if !open() {
-			return nil
+			if !open() {
+				return nil
+			}
 		}
 		if try++; last == "" || ctx.Err() != nil || try > resumes || errors.Is(err, errLongEvent) {
 			return err

@@ -278,6 +278,22 @@ func (s *session) fail(why string) [][]byte {
 	return list
 }
 
+// waits says whether a request is open.
+func (s *session) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open) > 0
+}
+
+// unknown answers all requests that are open when the talk has ended.
+func (s *session) unknown(why error) [][]byte {
+	reason := "the client has gone"
+	if why != nil {
+		reason = why.Error()
+	}
+	return s.fail(reason + "; whether the request had an effect is not known")
+}
+
 // failOne answers one request, if it is open.
 func (s *session) failOne(id json.RawMessage, why string) [][]byte {
 	s.mu.Lock()

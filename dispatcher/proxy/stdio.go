@@ -21,7 +21,8 @@ type backend interface {
 	send(message []byte) error
 	// close tells the server that the client has gone, and ends it if it stays.
 	close()
-	// done is closed when the server is gone, and why says why.
+	// done is closed when the server is gone, and why says why; nil if it is we
+	// who ended it.
 	done() <-chan struct{}
 	why() error
 }
@@ -117,7 +118,15 @@ func (c *child) close() {
 
 func (c *child) done() <-chan struct{} { return c.gone }
 
-func (c *child) why() error { return fmt.Errorf("the server ended: %s", c.exit) }
+func (c *child) why() error {
+	if c.exit.Err != nil {
+		return fmt.Errorf("the server ended: %w", c.exit.Err)
+	}
+	if c.exit.Cause == proc.Canceled {
+		return nil
+	}
+	return fmt.Errorf("the server ended: %s", c.exit)
+}
 
 // errClient says that the client does not take what we write.
 var errClient = errors.New("the client has gone")
@@ -154,11 +163,10 @@ func (p *Proxy) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer hurry.Stop()
 	b.close()
 	t.working.Wait()
-	reason := "the client has gone"
-	if err != nil {
-		reason = err.Error()
+	if err == nil && s.waits() {
+		err = b.why() // the client had said all, and waited
 	}
-	for _, m := range s.fail(reason + "; whether the request had an effect is not known") {
+	for _, m := range s.unknown(err) {
 		c.emit(m)
 	}
 	c.close()
