@@ -1,5 +1,6 @@
 // Package retention removes what old cycles have left: their journals, logs and
-// snapshots, and nothing else.
+// snapshots. Beside that it begins logs anew that would only grow, and touches
+// nothing else.
 //
 // A cycle's files go together once the newest of them is older than the policy
 // says, the journal last, so that what is left by an interruption is removed the
@@ -82,6 +83,9 @@ func (s Store) Apply(ctx context.Context) (Removed, error) {
 		if err := s.remove(c, &r); err != nil && failed == nil {
 			failed = fmt.Errorf("retention: %w", err)
 		}
+	}
+	if err := s.turn(&r); err != nil && failed == nil {
+		failed = fmt.Errorf("retention: %w", err)
 	}
 	if err := s.mark(); err != nil && failed == nil {
 		failed = fmt.Errorf("retention: %w", err)

@@ -11,7 +11,7 @@ import (
 // Size is how much the cycles' files take, in bytes.
 type Size struct {
 	Cycles    int   `json:"cycles"`
-	Logs      int64 `json:"logs"` // journals and logs
+	Logs      int64 `json:"logs"` // journals and logs, due.log and those of proxies too
 	Snapshots int64 `json:"snapshots"`
 }
 
@@ -34,6 +34,15 @@ func (s Store) Size() (Size, error) {
 			default:
 				size.Snapshots += info.Size()
 			}
+		}
+	}
+	grown, err := s.grown()
+	if err != nil {
+		return size, fmt.Errorf("size: %w", err)
+	}
+	for _, path := range grown {
+		if info, err := os.Lstat(path); err == nil {
+			size.Logs += info.Size()
 		}
 	}
 	return size, nil

@@ -1,0 +1,58 @@
+package retention
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxGrown is the size from which a log that only grows is begun anew, in bytes.
+const maxGrown = 4 << 20
+
+// aside is behind the name of a log that was put aside.
+const aside = ".1"
+
+// grown lists the logs that only grow: what the machine's scheduler caught, and
+// the notes of proxies; and what was put aside of them. Who writes them opens
+// them anew when it starts.
+func (s Store) grown() ([]string, error) {
+	names, err := namesIn(s.Logs)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, name := range names {
+		log := strings.TrimSuffix(name, aside)
+		if log == "due.log" || strings.HasPrefix(log, "proxy_") && strings.HasSuffix(log, ".jsonl") {
+			list = append(list, filepath.Join(s.Logs, name))
+		}
+	}
+	return list, nil
+}
+
+// turn begins anew the logs that have grown too large. The old one stays, with .1
+// behind its name, until that happens again.
+func (s Store) turn(r *Removed) error {
+	list, err := s.grown()
+	for _, path := range list {
+		info, statErr := os.Lstat(path)
+		if strings.HasSuffix(path, aside) || statErr != nil || !info.Mode().IsRegular() || info.Size() < maxGrown {
+			continue
+		}
+		old := path + aside
+		switch info, statErr := os.Lstat(old); {
+		case statErr == nil && !info.Mode().IsRegular():
+			continue
+		case statErr == nil:
+			r.Files, r.Bytes = r.Files+1, r.Bytes+info.Size()
+		case !errors.Is(statErr, fs.ErrNotExist):
+			continue
+		}
+		if renamed := s.disk().Rename(path, old); renamed != nil && err == nil {
+			err = renamed
+		}
+	}
+	return err
+}
