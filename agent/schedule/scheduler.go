@@ -51,6 +51,7 @@ type sleeper struct {
 	index  int       // in the heap, or -1
 	config stamp
 	ledger stamp
+	before stamp // the ledger when the first of the children was started
 	// children are the processes that run in the home: the one that is awake, and
 	// one that looks what a slot is to become meanwhile.
 	children int
@@ -272,6 +273,7 @@ func (s *Scheduler) start(ctx context.Context) {
 
 func (s *Scheduler) wake(ctx context.Context, h *sleeper) {
 	if h.queued = false; h.children == 0 {
+		h.before = stampOf(s.Ledger(h.dir).Path)
 		s.awake++
 	}
 	h.children++
@@ -286,7 +288,7 @@ func (s *Scheduler) end(h *sleeper) {
 	if h.children--; h.children == 0 {
 		s.awake--
 	}
-	if stampOf(s.Ledger(h.dir).Path) == h.ledger && h.children == 0 {
+	if stampOf(s.Ledger(h.dir).Path) == h.before && h.children == 0 {
 		h.pause = min(max(2*h.pause, firstPause), lastPause)
 	} else {
 		h.pause = 0

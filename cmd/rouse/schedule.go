@@ -60,19 +60,13 @@ func (a *app) schedule(dirs []string, limit int) error {
 		dirs[i] = abs
 	}
 	debug.SetGCPercent(50) // it mostly sleeps: memory is dearer than time
-	w := &waker{app: a, runner: &proc.Runner{Env: a.environ}, timeouts: map[string]time.Duration{}}
-	var err error
-	if w.program, err = os.Executable(); err != nil {
+	program, err := os.Executable()
+	if err != nil {
 		return err
 	}
-	homes := func() ([]string, error) { return schedule.FindHomes("rules.md", dirs...) }
-	if found, err := homes(); err != nil || len(found) == 0 {
+	s := a.waker(program).scheduler(dirs, limit)
+	if found, err := s.Homes(); err != nil || len(found) == 0 {
 		return usage(errors.Join(err, fmt.Errorf("no home in %s: none has rules.md", strings.Join(dirs, ", "))))
-	}
-	s := &schedule.Scheduler{
-		Homes: homes, Load: w.load, Wake: w.wake, Say: w.say, Limit: limit, Now: a.now,
-		Config: func(home string) string { return agent.Home{Dir: home}.Config() },
-		Ledger: func(home string) *schedule.Ledger { return a.ledger(agent.Home{Dir: home}) },
 	}
 	ctx, stop := untilSignal()
 	defer stop()
@@ -96,6 +90,9 @@ type waker struct {
 	app     *app
 	program string
 	runner  *proc.Runner
+	// hangs is the time that a child has beyond its cycle's own, to begin and to
+	// save; grace is how long it may take to end when it is told to.
+	hangs, grace time.Duration
 
 	mu       sync.Mutex
 	timeouts map[string]time.Duration // of the homes' cycles
@@ -117,21 +114,31 @@ func (w *waker) load(home string) (schedule.Plan, error) {
 	return plan, nil
 }
 
-// Times that a child has beyond its cycle's own: to begin and to save, and when it
-// is told to end.
-const (
-	hangs = 5 * time.Minute
-	grace = 30 * time.Second
-)
+func (a *app) waker(program string) *waker {
+	return &waker{
+		app: a, program: program, runner: &proc.Runner{Env: a.environ}, hangs: 5 * time.Minute, grace: 30 * time.Second,
+		timeouts: map[string]time.Duration{},
+	}
+}
+
+// scheduler wakes the homes among and in the folders.
+func (w *waker) scheduler(dirs []string, limit int) *schedule.Scheduler {
+	return &schedule.Scheduler{
+		Homes: func() ([]string, error) { return schedule.FindHomes("rules.md", dirs...) },
+		Load:  w.load, Wake: w.wake, Say: w.say, Limit: limit, Now: w.app.now,
+		Config: func(home string) string { return agent.Home{Dir: home}.Config() },
+		Ledger: func(home string) *schedule.Ledger { return w.app.ledger(agent.Home{Dir: home}) },
+	}
+}
 
 // wake runs `rouse run --due`; one that hangs is ended.
 func (w *waker) wake(ctx context.Context, home string) {
 	w.mu.Lock()
-	timeout := w.timeouts[home] + hangs
+	timeout := w.timeouts[home] + w.hangs
 	w.mu.Unlock()
 	out := &firstBytes{left: 4 << 10}
 	exit, err := w.runner.Run(ctx, proc.Command{
-		Argv: []string{w.program, "run", "--due", "--home", home}, Dir: home, Stdout: out, Stderr: out, Timeout: timeout, Grace: grace,
+		Argv: []string{w.program, "run", "--due", "--home", home}, Dir: home, Stdout: out, Stderr: out, Timeout: timeout, Grace: w.grace,
 	})
 	switch {
 	case err != nil:
