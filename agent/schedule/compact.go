@@ -33,7 +33,7 @@ func (l *Ledger) compactIf(have loaded, size int64) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	for _, r := range compact(lines, keepLines) {
+	for _, r := range compact(lines, cmp.Or(l.keep, keepLines)) {
 		if err := enc.Encode(r); err != nil {
 			return err
 		}

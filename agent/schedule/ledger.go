@@ -33,6 +33,7 @@ type Ledger struct {
 	Wrote func([]Record)
 
 	compactAt int64 // bytes; 0 is compactFrom
+	keep      int   // lines; 0 is keepLines
 
 	self  proc.Identity // zero is this process
 	alive func(proc.Identity) bool

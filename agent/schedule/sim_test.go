@@ -37,7 +37,11 @@ type world struct {
 	pid     int
 	busy    []*cycle // the cycles that run, or hang
 	begun   map[string]int
-	figures struct{ wakes, cycles, kills, outages, jumps, crashes int }
+	figures struct{ wakes, cycles, kills, outages, jumps, crashes, compactions int }
+	// Of a ledger that is compacted, from which size on and to how many lines.
+	compactAt int64
+	keep      int
+	size      int64
 }
 
 // cycle is one that runs, until a moment.
@@ -50,7 +54,7 @@ type cycle struct {
 func (w *world) ledger(fs disk.FS) *Ledger {
 	w.pid++
 	return &Ledger{
-		Path: w.path, Disk: fs, Now: func() time.Time { return w.now }, Since: w.now, compactAt: 1 << 40, self: proc.Identity{PID: w.pid},
+		Path: w.path, Disk: fs, Now: func() time.Time { return w.now }, Since: w.now, compactAt: w.compactAt, keep: w.keep, self: proc.Identity{PID: w.pid},
 		alive: func(id proc.Identity) bool {
 			for _, c := range w.busy {
 				if c.pid == id.PID {
@@ -72,6 +76,12 @@ func (w *world) wake() {
 	}
 	l := w.ledger(fs)
 	attempt, err := l.Due(w.entries, nil)
+	if size := stampOf(w.path).size; size < w.size {
+		w.figures.compactions++
+		w.size = size
+	} else {
+		w.size = size
+	}
 	if errors.Is(err, disktest.ErrCrashed) {
 		w.figures.crashes++
 		return
@@ -214,16 +224,20 @@ func (w *world) check(from time.Time) (slots int, ends map[Status]int) {
 
 // TestYear lives through a year: changes of the clock, suspends, outages, jumps,
 // cycles that take long, kills at any write and between, woken both by the
-// minute and at the second. ROUSE_SWEEP=full lives through three busy ones.
+// minute and at the second; once with a ledger that grows, once with one that is
+// compacted all the time. ROUSE_SWEEP=full lives through three busy ones of each.
 func TestYear(t *testing.T) {
 	every, seeds := []string{"30 1-23/5 * * *", "15 */12 * * *", "@every 500m"}, uint64(1)
 	if os.Getenv("ROUSE_SWEEP") == "full" {
 		every, seeds = []string{"30 * * * *", "15 */2 * * *", "@every 95m"}, 3
 	}
-	for seed := range seeds {
+	for seed := range 2 * seeds {
 		w := &world{
-			t: t, dice: rand.New(rand.NewPCG(seed, 1)), path: filepath.Join(t.TempDir(), "ledger.jsonl"), fs: unsynced{}, begun: map[string]int{},
-			now: at(t, "2026-01-01T00:00:00Z"),
+			t: t, dice: rand.New(rand.NewPCG(seed/2, 1)), path: filepath.Join(t.TempDir(), "ledger.jsonl"), fs: unsynced{}, begun: map[string]int{},
+			now: at(t, "2026-01-01T00:00:00Z"), compactAt: 1 << 40,
+		}
+		if seed%2 == 1 {
+			w.compactAt, w.keep = 16<<10, 40
 		}
 		w.entries = List{
 			mustNew(t, every[0], "Europe/Berlin"),
@@ -238,11 +252,11 @@ func TestYear(t *testing.T) {
 		for _, n := range ends {
 			sum += n
 		}
-		if sum != slots || ends[Ran] < slots/3 || ends[CaughtUp] == 0 || ends[Missed] == 0 || ends[Unknown] == 0 {
-			t.Errorf("%d of %d slots accounted for: %v", sum, slots, ends)
+		if sum != slots || ends[Ran] < slots/3 || ends[CaughtUp] == 0 || ends[Missed] == 0 || ends[Unknown] == 0 || w.keep > 0 && w.figures.compactions < 5 {
+			t.Errorf("%d of %d slots accounted for: %v; %+v", sum, slots, ends, w.figures)
 		}
 		if !t.Failed() {
-			t.Logf("seed %d: %d slots, doubles 0, lost 0: %v; %+v", seed, slots, ends, w.figures)
+			t.Logf("P54, seed %d: %d slots, doubles 0, lost 0: %v; %+v; a ledger of %d KiB", seed/2, slots, ends, w.figures, w.size>>10)
 		}
 	}
 }
