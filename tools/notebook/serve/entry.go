@@ -118,7 +118,7 @@ func (n *entry) newJob(action string, want wire.Job) (*job, error) {
 	if err := n.s.FS.MkdirAll(n.dir, 0o700); err != nil {
 		return nil, err
 	}
-	stream, err := newStream(n.s.FS, n.dir, want.ID)
+	stream, err := newStream(n.s.FS, n.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +31,8 @@ type stream struct {
 	err     error         // of the file
 }
 
-func newStream(fs disk.FS, dir, id string) (*stream, error) {
-	name := filepath.Join(dir, "."+id+".events")
+func newStream(fs disk.FS, dir string) (*stream, error) {
+	name := filepath.Join(dir, "."+rand.Text()+".events")
 	w, err := fs.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -76,8 +77,11 @@ func (s *stream) end(name string, v any) {
 		return
 	}
 	if err != nil {
-		last := wire.Cell{Ended: notebook.Died, Error: err.Error(), Lost: true}
-		s.tail, _ = wire.Encode(s.size, wire.EventCell, last) // of strings
+		v = wire.Done{Error: err.Error()}
+		if name == wire.EventCell {
+			v = wire.Cell{Ended: notebook.Died, Error: err.Error(), Lost: true}
+		}
+		s.tail, _ = wire.Encode(s.size, name, v) // of strings
 	}
 	s.ended = true
 	s.tell()
