@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated is passed on too
+
 package proxy
 
 import (

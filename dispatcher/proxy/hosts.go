@@ -14,7 +14,7 @@ import (
 
 const (
 	maxHosts = 64               // clients at a time, each of which has a server of its own
-	idle     = 30 * time.Minute // without a request; then the client has gone
+	idle     = 30 * time.Minute // without a request or a stream; then the client has gone
 )
 
 // hosts gives each client over HTTP a server of its own, which is our child.
@@ -142,9 +142,20 @@ func (h *hosts) start() (*host, string, error) {
 	}
 	id := rand.Text()
 	h.list[id] = c
-	c.timer = time.AfterFunc(idle, stop)
+	c.timer = time.AfterFunc(idle, c.leave)
 	go h.end(c, id)
 	return c, id, nil
+}
+
+// leave ends a session whose client has gone: no stream is open.
+func (c *host) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unasked == nil && len(c.answers) == 0 {
+		c.stop()
+		return
+	}
+	c.timer.Reset(idle)
 }
 
 // end answers what is open when a server has ended, and forgets it.

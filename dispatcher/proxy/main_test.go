@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -173,7 +174,7 @@ func (r *rig) listening() string {
 func web(t testing.TB, stateless bool) string {
 	server := fullServer()
 	s := httptest.NewServer(sdk.NewStreamableHTTPHandler(
-		func(*httpRequest) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: stateless}))
+		func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: stateless}))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()

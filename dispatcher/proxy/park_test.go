@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +112,20 @@ func TestParking(t *testing.T) {
 	for name, way := range map[string]func(*rig) sdk.Transport{
 		"stdio": (*rig).stdio,
 		"http":  func(r *rig) sdk.Transport { return &sdk.StreamableClientTransport{Endpoint: r.listening()} },
+		"http to http": func(r *rig) sdk.Transport {
+			r.URL = at(web(t, false))
+			return &sdk.StreamableClientTransport{Endpoint: r.listening()}
+		},
+		"http to http that answers in one piece": func(r *rig) sdk.Transport {
+			server := fullServer()
+			s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{JSONResponse: true}))
+			t.Cleanup(func() {
+				s.CloseClientConnections()
+				s.Close()
+			})
+			r.URL = at(s.URL)
+			return &sdk.StreamableClientTransport{Endpoint: r.listening()}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, serverVariable+"=1")

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated is passed on too
+
 package proxy
 
 import (
@@ -5,13 +7,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-type httpRequest = http.Request
 
 const pixel = "GIF89a\x01\x00\x01\x00\x00\x00\x00;"
 
