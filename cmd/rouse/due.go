@@ -42,7 +42,8 @@ func (a *app) runDue(o runOptions) error {
 	err = a.run(o) // which delivers what is to be told
 	res := schedule.Result{Cycle: report.Cycle, Exit: report.Exit, Awake: errors.Is(err, agent.ErrAwake)}
 	if err != nil {
-		res.Error, res.Exit = journal.Line(a.redacted(err.Error()), 300), exitCode(err)
+		text := strings.TrimPrefix(err.Error(), "cycle "+report.Cycle+": ") // which the ledger has beside it
+		res.Error, res.Exit = journal.Line(a.redacted(text), 300), exitCode(err)
 	}
 	settled := slot.Settle(res)
 	if res.Awake { // what became of the slot is written down; cron need not mail it

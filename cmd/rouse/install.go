@@ -103,18 +103,25 @@ func (a *app) install(via string, print bool, args []string) error {
 	if err != nil {
 		return usage(err)
 	}
-	if err := checkInstall(h, via, entries); err != nil {
+	if err := checkInstall(via, entries); err != nil {
 		return usage(err)
 	}
 	j, err := a.job(h)
 	if err != nil {
 		return err
 	}
+	env, err := readEnv(h.Env())
+	if err == nil {
+		err = checkUnattendedModel(h, env)
+	}
 	if print {
 		if text != nil {
 			fmt.Fprintf(a.stdout, "--- %s\n%s", h.Config(), text)
 		}
-		return j.print(via)
+		return errors.Join(j.print(via), usage(err))
+	}
+	if err != nil {
+		return usage(err)
 	}
 	if text != nil {
 		if err := disk.Replace(disk.OS{}, h.Config(), text, permOf(h.Config())); err != nil {
@@ -170,7 +177,7 @@ func (a *app) withSpec(h agent.Home, conf config.Config, args []string) ([]byte,
 }
 
 // checkInstall refuses what could not work while nobody looks.
-func checkInstall(h agent.Home, via string, entries schedule.List) error {
+func checkInstall(via string, entries schedule.List) error {
 	switch via {
 	case "cron", "systemd", "launchd":
 	default:
@@ -181,11 +188,7 @@ func checkInstall(h agent.Home, via string, entries schedule.List) error {
 			return fmt.Errorf("%q wants slots within a minute, and %s looks once a minute; run rouse schedule as a service instead", e.Cron, via)
 		}
 	}
-	env, err := readEnv(filepath.Join(h.Dir, ".env"))
-	if err != nil {
-		return err
-	}
-	return checkUnattendedModel(h, env)
+	return nil
 }
 
 // checkUnattendedModel sees to it that the model is one even without this
