@@ -225,7 +225,8 @@ func (w *world) check(from time.Time) (slots int, ends map[Status]int) {
 // TestYear lives through a year: changes of the clock, suspends, outages, jumps,
 // cycles that take long, kills at any write and between, woken both by the
 // minute and at the second; once with a ledger that grows, once with one that is
-// compacted all the time. ROUSE_SWEEP=full lives through three busy ones of each.
+// compacted all the time, then until April. ROUSE_SWEEP=full lives through three busy
+// ones of each, and to their ends.
 func TestYear(t *testing.T) {
 	every, seeds := []string{"30 1-23/5 * * *", "15 */12 * * *", "@every 500m"}, uint64(1)
 	if os.Getenv("ROUSE_SWEEP") == "full" {
@@ -236,8 +237,12 @@ func TestYear(t *testing.T) {
 			t: t, dice: rand.New(rand.NewPCG(seed/2, 1)), path: filepath.Join(t.TempDir(), "ledger.jsonl"), fs: unsynced{}, begun: map[string]int{},
 			now: at(t, "2026-01-01T00:00:00Z"), compactAt: 1 << 40,
 		}
+		end := at(t, "2027-01-01T00:00:00Z")
 		if seed%2 == 1 {
-			w.compactAt, w.keep = 16<<10, 40
+			w.compactAt, w.keep = 8<<10, 40
+			if seeds == 1 {
+				end = at(t, "2026-04-15T00:00:00Z")
+			}
 		}
 		w.entries = List{
 			mustNew(t, every[0], "Europe/Berlin"),
@@ -246,7 +251,7 @@ func TestYear(t *testing.T) {
 			mustNew(t, every[2], "UTC", func(e *Entry) { e.Jitter, e.Missed = 5*time.Minute, MissedSkip }),
 		}
 		start := w.now
-		w.run(at(t, "2027-01-01T00:00:00Z"))
+		w.run(end)
 		slots, ends := w.check(start)
 		sum := 0
 		for _, n := range ends {
