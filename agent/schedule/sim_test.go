@@ -214,12 +214,22 @@ func (w *world) check(from time.Time) (slots int, ends map[Status]int) {
 				}
 			}
 			if !ok {
-				w.t.Errorf("slot %s of %s is lost", s, e.Cron)
+				w.t.Errorf("slot %s of %s is lost; the lines around it:%s", s, e.Cron, l.around(e, s))
 			}
 			ends[status]++
 		}
 	}
 	return slots, ends
+}
+
+// around are the lines of an entry that are about slots near one.
+func (l *Ledger) around(e Entry, slot time.Time) (text string) {
+	for r, err := range l.lines() {
+		if err == nil && r.Entry == e.key && !r.Slot.After(slot.Add(48*time.Hour)) && r.end().After(slot.Add(-48*time.Hour)) {
+			text += fmt.Sprintf("\n%s %s %s to %s: %s %s %s until %s", r.Time, r.Event, r.Slot, r.Last, r.Status, r.As, r.Reason, r.Until)
+		}
+	}
+	return text
 }
 
 // TestYear lives through a year: changes of the clock, suspends, outages, jumps,
