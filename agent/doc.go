@@ -25,10 +25,13 @@
 //     too; it knows nothing of either. agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three
 //     branches: a tool, update_scratchpad, done.
+//   - dispatcher/proxy gives the same to other people's agents: it stands between an
+//     MCP client and its server.
 //   - scratchpad/observation keeps tool outputs that are too large to be shown.
 //   - tools says what a tool is, and adds task_scratchpad to each; the folders
 //     below it have the tools. Some need something running, such as the servers of
-//     tools/mcp: box.go opens these when a cycle needs them.
+//     tools/mcp and the Python of tools/notebook: box.go opens these when a cycle
+//     needs them.
 //   - scratchpad is the memory: YAML that a person edits, changed without
 //     disturbing what did not change.
 //   - internal/disk, internal/proc and internal/redact are the seams: how we
