@@ -77,6 +77,9 @@ func (l *Ledger) account(entries List) (*accounting, loaded, error) {
 }
 
 func (l *Ledger) salt() string {
+	if l.home != "" {
+		return l.home
+	}
 	dir, err := filepath.Abs(filepath.Dir(l.Path))
 	if err != nil {
 		return l.Path

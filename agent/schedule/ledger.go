@@ -35,6 +35,7 @@ type Ledger struct {
 	compactAt int64 // bytes; 0 is compactFrom
 	keep      int   // lines; 0 is keepLines
 
+	home  string        // what tells this home's jitter from others'; "" is the folder
 	self  proc.Identity // zero is this process
 	alive func(proc.Identity) bool
 }

@@ -42,6 +42,7 @@ type world struct {
 	compactAt int64
 	keep      int
 	size      int64
+	home      string // for the jitter, so that a seed is the same world always
 }
 
 // cycle is one that runs, until a moment.
@@ -55,6 +56,7 @@ func (w *world) ledger(fs disk.FS) *Ledger {
 	w.pid++
 	return &Ledger{
 		Path: w.path, Disk: fs, Now: func() time.Time { return w.now }, Since: w.now, compactAt: w.compactAt, keep: w.keep, self: proc.Identity{PID: w.pid},
+		home: w.home,
 		alive: func(id proc.Identity) bool {
 			for _, c := range w.busy {
 				if c.pid == id.PID {
@@ -245,7 +247,7 @@ func TestYear(t *testing.T) {
 	for seed := range 2 * seeds {
 		w := &world{
 			t: t, dice: rand.New(rand.NewPCG(seed/2, 1)), path: filepath.Join(t.TempDir(), "ledger.jsonl"), fs: unsynced{}, begun: map[string]int{},
-			now: at(t, "2026-01-01T00:00:00Z"), compactAt: 1 << 40,
+			now: at(t, "2026-01-01T00:00:00Z"), compactAt: 1 << 40, home: "home",
 		}
 		end := at(t, "2027-01-01T00:00:00Z")
 		if seed%2 == 1 {
