@@ -150,6 +150,7 @@ func TestCuts(t *testing.T) {
 
 // TestConformanceCut is the suite over connections that are cut now and then.
 func TestConformanceCut(t *testing.T) {
+	notebooktest.Full(t) // the suite runs without cuts too, and TestCuts cuts
 	var cuts atomic.Int64
 	t.Cleanup(func() {
 		t.Logf("%d connections were cut", cuts.Load())
