@@ -189,17 +189,19 @@ func (s *state) wait(r Record) {
 	s.Waits[r.Entry] = append(list, stretch{After: r.Slot.Add(-1), Last: r.end(), As: r.As})
 }
 
-// unwait takes slots from the front of what waits.
+// unwait takes the slots of a record out of what waits, with those before them in
+// the same stretch. What waits for longer goes on waiting.
 func (s *state) unwait(r Record) {
-	list := s.Waits[r.Entry]
-	for len(list) > 0 && !list[0].After.After(r.end()) {
-		if list[0].Last.After(r.end()) {
-			list[0].After = r.end()
-			break
+	var left []stretch
+	for _, w := range s.Waits[r.Entry] {
+		if !w.Last.Before(r.Slot) && w.After.Before(r.end()) {
+			w.After = r.end()
 		}
-		list = list[1:]
+		if w.Last.After(w.After) {
+			left = append(left, w)
+		}
 	}
-	if s.Waits[r.Entry] = list; len(list) == 0 {
+	if s.Waits[r.Entry] = left; left == nil {
 		delete(s.Waits, r.Entry)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -217,6 +218,10 @@ func (w *world) check(from time.Time) (slots int, ends map[Status]int) {
 			}
 			if !ok {
 				w.t.Errorf("slot %s of %s is lost; the lines around it:%s", s, e.Cron, l.around(e, s))
+			}
+			waits := slices.ContainsFunc(have.Waits[e.key], func(w stretch) bool { return s.After(w.After) && !s.After(w.Last) })
+			if status == Waiting && !waits {
+				w.t.Errorf("slot %s of %s waits for ever; the lines around it:%s", s, e.Cron, l.around(e, s))
 			}
 			ends[status]++
 		}
