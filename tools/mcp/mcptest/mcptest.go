@@ -82,8 +82,8 @@ func (s *server) begin() {
 
 // end is what it does when its input has ended.
 func (s *server) end() {
-	if s.mode == "stubborn" {
-		select {}
+	for s.mode == "stubborn" {
+		time.Sleep(time.Hour) // an empty select would be a deadlock, and end it
 	}
 }
 
