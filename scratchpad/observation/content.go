@@ -193,15 +193,27 @@ func (c *Content) read(ch chunk, out []byte, coded *[]byte) ([]byte, error) {
 		_, err := c.file.ReadAt(out[n:], ch.offset)
 		return out, err
 	}
-	*coded = grow((*coded)[:0], ch.stored)
-	if _, err := c.file.ReadAt(*coded, ch.offset); err != nil {
+	if err := c.fetch(ch, coded); err != nil {
 		return out, err
 	}
+	return c.decode(ch, *coded, out)
+}
+
+// fetch reads a chunk as it is stored.
+func (c *Content) fetch(ch chunk, coded *[]byte) error {
+	*coded = grow((*coded)[:0], ch.stored)
+	_, err := c.file.ReadAt(*coded, ch.offset)
+	return err
+}
+
+// decode appends the bytes of a compressed chunk to out.
+func (c *Content) decode(ch chunk, coded, out []byte) ([]byte, error) {
 	dec, err := c.s.decoder()
 	if err != nil {
 		return out, err
 	}
-	out, err = dec.DecodeAll(*coded, out)
+	n := len(out)
+	out, err = dec.DecodeAll(coded, out)
 	if err == nil && len(out)-n != ch.bytes {
 		err = errors.New("the file is not what the index says")
 	}

@@ -210,6 +210,9 @@ func (g *search) work(it item, data, coded *[]byte) (err error) {
 	*data = (*data)[:0]
 	rest := it.chunks
 	line := it.chunks[0].line
+	if !it.long && len(g.p.required) > 0 && g.c.file != nil && g.c.codec == Zstd {
+		return g.workFiltered(rest, data, coded)
+	}
 	if it.long {
 		if err := g.workLong(it.chunks); err != nil {
 			return err
@@ -230,6 +233,41 @@ func (g *search) work(it item, data, coded *[]byte) (err error) {
 	}
 	g.searchLines(b, line)
 	return nil
+}
+
+// workFiltered searches compressed chunks that are whole lines together, but for
+// those that cannot match.
+func (g *search) workFiltered(chunks []chunk, data, coded *[]byte) error {
+	if err := g.c.fetch(together(chunks), coded); err != nil {
+		return err
+	}
+	for stored := *coded; len(chunks) > 0; {
+		n := g.p.candidates(chunks, stored)
+		all := together(chunks[:max(n, 1)])
+		if n > 0 {
+			var err error
+			if *data, err = g.c.decode(all, stored[:all.stored], (*data)[:0]); err != nil {
+				return err
+			}
+			g.searchLines(*data, all.line)
+		}
+		chunks, stored = chunks[max(n, 1):], stored[all.stored:]
+	}
+	return nil
+}
+
+// candidates is how many chunks, the first of which begins a line, to search
+// until one that cannot match; 0 if the first cannot. A chunk that is a part of a
+// line is never left out, since a match may go on in the next.
+func (p *pattern) candidates(chunks []chunk, stored []byte) int {
+	for i, ch := range chunks {
+		whole := ch.lines > 0 && (i == 0 || chunks[i-1].lines > 0)
+		if whole && !p.mayMatch(stored[:ch.stored]) {
+			return i
+		}
+		stored = stored[ch.stored:]
+	}
+	return len(chunks)
 }
 
 // together is chunks that follow each other as one: frames that stand one after

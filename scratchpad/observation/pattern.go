@@ -29,7 +29,8 @@ const (
 type pattern struct {
 	re       *regexp.Regexp
 	literals []literal
-	pure     bool // the pattern is its only literal
+	required [][]string // every match holds one string of each of these
+	pure     bool       // the pattern is its only literal
 	// quick gives RE2's form of the pattern, loose one without "end of line", for
 	// text with "\r"; nil if it has none.
 	quick, loose func() *re2.Regexp
@@ -57,7 +58,9 @@ func compile(expr string, ignoreCase bool) (*pattern, error) {
 	}
 	p := &pattern{re: re}
 	p.pure = tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 && !slices.ContainsFunc(tree.Rune, isLineEnd)
-	if list := literals(tree.Simplify()); worth(list) > 0 {
+	simple := tree.Simplify()
+	p.required = required(simple)
+	if list := literals(simple); worth(list) > 0 {
 		for _, s := range list {
 			p.literals = append(p.literals, literal{text: []byte(s)})
 		}

@@ -16,6 +16,7 @@ type block struct {
 	sizes []size         // of the chunks, when the stages have worked
 	out   []byte         // the chunks, compressed
 	coded []int          // ends of the chunks in out; none if nothing was compressed
+	frame []byte         // the last chunk, compressed
 }
 
 // split finds the chunks; the content ends with the block if final.

@@ -4,9 +4,9 @@
 // A [Store] is a SQLite database and a folder beside it. Contents of up to 64
 // KiB are in their row. A larger one is an append-only file of chunks of at most
 // 64 KiB, each cut after a newline where it has one and each a zstd frame of its
-// own, so that the file is a plain .zst; rows of the database say where each
-// chunk begins, in bytes, characters and lines. Reading a part costs one look
-// into that index and one chunk.
+// own behind a filter, which spares searches the decoding; so the file is a plain
+// .zst. Rows of the database say where each chunk begins, in bytes, characters
+// and lines. Reading a part costs one look into that index and one chunk.
 //
 // A cycle works through a [Turn], which sees its own entries and those that were
 // kept, and no others. An operator's commands use the [Store] itself.

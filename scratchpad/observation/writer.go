@@ -143,10 +143,11 @@ func (w *Writer) finish() {
 	}
 }
 
-// encode compresses the chunks of a block.
+// encode compresses the chunks of a block, each behind its filter.
 func (w *Writer) encode(b *block) {
 	for p := range b.chunks {
-		b.out = w.encoder.EncodeAll(p, b.out)
+		b.frame = w.encoder.EncodeAll(p, b.frame[:0])
+		b.out = append(appendFilter(b.out, p, len(b.frame)), b.frame...)
 		b.coded = append(b.coded, len(b.out))
 	}
 }
