@@ -12,6 +12,7 @@ import (
 	"rouse/agent/model"
 	"rouse/agent/notify"
 	"rouse/agent/retention"
+	"rouse/dispatcher"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
@@ -155,23 +156,12 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 	limit := &Limit{"timeout", fmt.Sprintf("%s of %s used", a.Timeout, a.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
 	defer cancel()
-	a.shelve(c)
-	a.clear()
-	if a.Waking.IdleSkip {
-		c.saw = a.Home.look(a.Waking.Watch)
-	}
-	if err := a.prepare(c, c.journal); err != nil {
-		return err
-	}
-	pack, err := a.unpack(ctx, c)
+	pack, err := a.begin(ctx, c)
 	defer pack()
 	if err != nil {
 		return err
 	}
 	for c.iterations < a.MaxIterations {
-		if err := a.stopped(); err != nil {
-			return err
-		}
 		done, err := a.iterate(ctx, c)
 		if ctx.Err() != nil && !done {
 			return context.Cause(ctx)
@@ -183,8 +173,24 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 	return &Limit{"max_iterations", fmt.Sprintf("%d of %d iterations used", c.iterations, a.MaxIterations)}
 }
 
+// begin gives the cycle all that its run needs, and what puts that away again.
+func (a *Agent) begin(ctx context.Context, c *cycle) (pack func(), err error) {
+	a.shelve(c)
+	a.clear()
+	if a.Waking.IdleSkip {
+		c.saw = a.Home.look(a.Waking.Watch)
+	}
+	if err := a.prepare(c, c.journal); err != nil {
+		return func() {}, err
+	}
+	return a.unpack(ctx, c)
+}
+
 // iterate asks the model once and does what it says.
 func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
+	if err := a.stopped(); err != nil {
+		return false, err
+	}
 	c.iterations++
 	reply, err := a.ask(ctx, c)
 	if err != nil {
@@ -196,13 +202,7 @@ func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
 	}
 	c.problems = 0
 	for i, action := range actions {
-		if err := a.stopped(); err != nil {
-			return false, err
-		}
-		if err := a.spend(ctx, action); err != nil {
-			return false, err
-		}
-		o, err := c.dispatcher.Do(ctx, action)
+		o, err := a.act(ctx, c, action)
 		if err != nil {
 			return false, err
 		}
@@ -215,6 +215,18 @@ func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// act carries out one action, unless the home was stopped or has spent enough.
+func (a *Agent) act(ctx context.Context, c *cycle, action dispatcher.Action) (dispatcher.Observation, error) {
+	err := a.stopped()
+	if err == nil {
+		err = a.spend(ctx, action)
+	}
+	if err != nil {
+		return dispatcher.Observation{}, err
+	}
+	return c.dispatcher.Do(ctx, action)
 }
 
 func (a *Agent) now() time.Time {
