@@ -82,7 +82,6 @@ type scripted struct {
 	wanted       int // the next fact
 	found        int
 	reads        int
-	searching    string // the id that is being searched
 	visited      map[string]bool
 	conversation string // all that the last request said
 }
