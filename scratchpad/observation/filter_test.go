@@ -135,7 +135,7 @@ func bordered(r *rand.Rand, needle string) []byte {
 func TestFilteredSearchFindsAll(t *testing.T) {
 	rounds := 20
 	if raceEnabled {
-		rounds = 10
+		rounds = 3
 	} else if Full() {
 		rounds = 2000
 	}
