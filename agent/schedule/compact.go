@@ -90,7 +90,8 @@ func compact(lines []Record, keep int) (kept []Record) {
 			g.exit = *r.Exit
 		}
 		if j, ok := at[g]; ok {
-			kept[j].Last, kept[j].Count = later(kept[j].end(), r.end()), kept[j].N()+r.N()
+			k := &kept[j] // lines are not always in the order of their slots
+			k.Last, k.Count, k.Slot = later(k.end(), r.end()), k.N()+r.N(), earlier(k.Slot, r.Slot)
 			continue
 		}
 		at[g] = len(kept)

@@ -55,3 +55,15 @@ func TestNightAfterWaiting(t *testing.T) {
 		d.want(d.ends(), want)
 	}
 }
+
+// TestCompactedOutOfOrder has lines that are not in the order of their slots:
+// counted together they still reach from the first slot to the last.
+func TestCompactedOutOfOrder(t *testing.T) {
+	line := func(slot string) Record {
+		return Record{Event: eventSlot, Entry: "e", Slot: at(t, slot), Status: Missed}
+	}
+	got := compact([]Record{line("2026-01-01T12:00:00Z"), line("2026-01-01T00:00:00Z"), line("2026-01-01T06:00:00Z")}, 0)
+	if len(got) != 1 || got[0].Count != 3 || got[0].Slot.Hour() != 0 || got[0].Last.Hour() != 12 {
+		t.Errorf("%+v", got)
+	}
+}
