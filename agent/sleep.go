@@ -163,14 +163,15 @@ func (a *Agent) save(c *cycle) error {
 // merge gives what active.yaml is to hold, nil where it holds that already, and
 // the hash of what it was decided on.
 func (a *Agent) merge(c *cycle) (merged *scratchpad.State, hash string, err error) {
+	if hash, err := a.Home.hash(); err == nil && hash == c.baseHash {
+		return c.state, hash, nil // as it mostly is
+	}
 	theirs, hash, err := a.Home.Load()
 	conflict := &Conflict{Active: a.Home.Rel(a.Home.Active()), After: a.Home.Rel(a.Home.After(c.id))}
 	switch {
 	case err != nil:
 		conflict.Cause = err
 		return nil, hash, conflict
-	case hash == c.baseHash:
-		return c.state, hash, nil
 	case scratchpad.Equal(theirs, c.state) && hash != "":
 		return nil, hash, nil // it was saved before the cycle was interrupted
 	case hash == "" && scratchpad.Equal(c.base, c.state):
@@ -194,7 +195,7 @@ type unlessEdited struct {
 
 // Rename is the moment at which active.yaml is replaced.
 func (u unlessEdited) Rename(oldname, newname string) error {
-	if _, hash, err := u.home.Load(); err != nil || hash != u.hash {
+	if hash, err := u.home.hash(); err != nil || hash != u.hash {
 		return errEdited
 	}
 	return u.FS.Rename(oldname, newname)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -198,6 +199,22 @@ func (h Home) Load() (*scratchpad.State, string, error) {
 		return scratchpad.New(), "", nil
 	}
 	return s, "", err
+}
+
+// hash is the SHA-256 of active.yaml, "" where there is none. An error is for
+// what no state was read from.
+func (h Home) hash() (string, error) {
+	info, err := os.Stat(h.Active())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular() || info.Size() > scratchpad.MaxBytes:
+		return "", fs.ErrInvalid
+	}
+	text, err := os.ReadFile(h.Active())
+	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
 // StateError says that a file of the memory cannot be used, and why. It is left

@@ -210,7 +210,9 @@ func TestTenThousandCycles(t *testing.T) {
 	lost, left := f.check(all, true)
 	after, err := f.Size()
 	f.must(err)
-	if f.Due() || before.Logs+before.Snapshots-after.Logs-after.Snapshots != r.Bytes || r.Cycles == 0 {
+	// Sizes are estimated from some of the cycles; check has counted the files.
+	off := float64(before.Logs+before.Snapshots-after.Logs-after.Snapshots)/float64(r.Bytes) - 1
+	if f.Due() || off < -0.1 || off > 0.1 || r.Cycles == 0 {
 		t.Errorf("%+v of %+v, %+v is left", r, before, after)
 	}
 	f.Now = func() time.Time { return now.Add(day) }
