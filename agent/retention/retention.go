@@ -10,7 +10,9 @@
 package retention
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -275,13 +277,22 @@ func (s Store) remove(c *cycle, r *Removed) error {
 	return nil
 }
 
-// mark makes the time of the last application now.
+// mark makes the time of the last application now, and writes down what is left.
 func (s Store) mark() error {
-	f, err := s.disk().OpenFile(s.marker(), os.O_WRONLY|os.O_CREATE, 0o600)
+	size, err := s.measure()
 	if err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
+	text, err := json.Marshal(size)
+	if err != nil {
+		return err
+	}
+	f, err := s.disk().OpenFile(s.marker(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := cmp.Or(err, f.Close()); err != nil {
 		return err
 	}
 	now := s.now()

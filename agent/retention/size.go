@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,9 +19,22 @@ type Size struct {
 // sampled is about how many cycles are measured, so that many cost no more time.
 const sampled = 200
 
-// Size measures what cycles have left. Of many cycles some are measured, evenly
-// spread, and the rest is taken to be like them.
+// many is from how many cycles on they are not counted anew each time.
+const many = 2000
+
+// Size is what cycles have left: measured, or of many as it was found when the
+// policy was applied last.
 func (s Store) Size() (Size, error) {
+	var last Size
+	if text, err := os.ReadFile(s.marker()); err == nil && json.Unmarshal(text, &last) == nil && last.Cycles >= many {
+		return last, nil
+	}
+	return s.measure()
+}
+
+// measure looks at the files. Of many cycles some are measured, evenly spread, and
+// the rest is taken to be like them.
+func (s Store) measure() (Size, error) {
 	cycles, err := s.cycles()
 	if err != nil {
 		return Size{}, fmt.Errorf("size: %w", err)
@@ -28,7 +42,7 @@ func (s Store) Size() (Size, error) {
 	size := Size{Cycles: len(cycles)}
 	measured := int64(0)
 	for i := 0; i < len(cycles); i += 1 + len(cycles)/sampled {
-		if err := s.measure(cycles[i], &size); err != nil {
+		if err := s.add(cycles[i], &size); err != nil {
 			return size, fmt.Errorf("size: %w", err)
 		}
 		measured++
@@ -49,8 +63,8 @@ func (s Store) Size() (Size, error) {
 	return size, nil
 }
 
-// measure adds the files of a cycle.
-func (s Store) measure(c *cycle, size *Size) error {
+// add adds the files of a cycle.
+func (s Store) add(c *cycle, size *Size) error {
 	for _, path := range s.files(c) {
 		info, err := os.Lstat(path)
 		switch {
