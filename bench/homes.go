@@ -35,7 +35,9 @@ func renew(dir, state string) error {
 	return os.WriteFile(filepath.Join(dir, "scratchpad/active.yaml"), []byte(state), 0o600)
 }
 
-// age gives a home that has run one cycle n more, older ones: copies of its files.
+// age gives a home that has run one cycle n more, older ones: copies of its files,
+// young enough that none is removed. They are counted at the next wake, as once a
+// day they are.
 func age(dir string, n int) error {
 	journals, err := filepath.Glob(filepath.Join(dir, "logs/cycle_*.jsonl"))
 	if err != nil || len(journals) != 1 {
@@ -47,10 +49,13 @@ func age(dir string, n int) error {
 		return err
 	}
 	for i := range n {
-		older := began.Add(-time.Duration(i+1) * 15 * time.Minute).Format("20060102_150405")
+		older := began.Add(-time.Duration(i+1) * 4 * time.Minute).Format("20060102_150405")
 		if err := copyCycle(dir, id, older); err != nil {
 			return err
 		}
+	}
+	if err := os.Remove(filepath.Join(dir, "logs/retention")); err != nil {
+		return err
 	}
 	syscall.Sync() // or the first cycle's fsync would write them all
 	return nil

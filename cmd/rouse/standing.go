@@ -46,8 +46,9 @@ type undelivered struct {
 }
 
 // standing sums up the schedule, the limits, the disk and what people were to be
-// told. What cannot be read is a problem too.
-func (a *app) standing(h agent.Home) standing {
+// told. What cannot be read is a problem too. failed says that the newest cycle
+// failed, so that the home may be left to rest.
+func (a *app) standing(h agent.Home, failed bool) standing {
 	s := standing{Problems: []string{}, Limits: []use{}, Undelivered: []undelivered{}}
 	conf, err := config.Load(h.Config(), a.getenv)
 	if err != nil {
@@ -55,6 +56,11 @@ func (a *app) standing(h agent.Home) standing {
 		return s
 	}
 	a.addSlots(&s, h, conf)
+	if failed && len(conf.Schedule) > 0 {
+		if sentence := a.resting(h, conf.Failures.PauseAfter); sentence != "" {
+			s.Problems = append(s.Problems, "the home "+sentence)
+		}
+	}
 	a.addLimits(&s, h, conf)
 	size, err := a.shelfLife(h, conf).Size()
 	s.Disk = &size
@@ -85,9 +91,6 @@ func (a *app) addSlots(s *standing, h agent.Home, conf config.Config) {
 	s.Problems = append(s.Problems, sum.Problems...)
 	if why, paused := pause.Paused(h.Dir); paused {
 		s.Problems = append(s.Problems, "the home is paused; go on with rouse resume: "+why)
-	}
-	if sentence := a.resting(h, conf.Failures.PauseAfter); sentence != "" && len(conf.Schedule) > 0 {
-		s.Problems = append(s.Problems, "the home "+sentence)
 	}
 }
 

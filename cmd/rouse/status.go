@@ -61,7 +61,7 @@ func (a *app) status(asJSON bool) error {
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
-	st.standing = a.standing(h)
+	st.standing = a.standing(h, st.Cycle != nil && st.Cycle.Outcome == journal.Failed)
 	if asJSON {
 		return a.printJSON([]status{st})
 	}
