@@ -55,23 +55,24 @@ func (t Tool) Parameters() json.RawMessage {
 // beside it, also where it forbids what it does not name. A schema that is not
 // one of an object, or that has the parameter, stays as it is.
 func WithNote(schema json.RawMessage, mode NoteMode) json.RawMessage {
-	if mode == NoteOff || mode == "" || HasOwnNote(schema) {
+	root, err := parseObject(schema)
+	if err != nil || mode == NoteOff || mode == "" {
 		return schema
 	}
-	root, err := parseObject(schema)
-	if err != nil {
+	props := properties(root)
+	if props.get(NoteParam) != nil {
 		return schema
 	}
 	if root.get("type") == nil {
 		root.set("type", json.RawMessage(`"object"`))
 	}
-	o := &opener{root: root, left: maxParts}
-	o.inline(root)
-	strict := isStrict(root)
-	o.open(root)
-	props, err := parseObject(root.get("properties"))
-	if err != nil {
-		props = &object{}
+	strict := isStrict(root, props)
+	if !isPlain(root) {
+		o := &opener{root: root, left: maxParts}
+		o.inline(root)
+		strict = isStrict(root, properties(root))
+		o.open(root)
+		props = properties(root)
 	}
 	props.set(NoteParam, json.RawMessage(fmt.Sprintf(`{"type":"string","description":%q}`, noteText)))
 	root.set("properties", props.json())
@@ -81,11 +82,30 @@ func WithNote(schema json.RawMessage, mode NoteMode) json.RawMessage {
 	return root.json()
 }
 
+// properties are those that an object schema names.
+func properties(root *object) *object {
+	props, err := parseObject(root.get("properties"))
+	if err != nil {
+		return &object{}
+	}
+	return props
+}
+
+// isPlain says whether a schema consists of properties alone, as most do.
+func isPlain(root *object) bool {
+	return !slices.ContainsFunc(root.members, func(m member) bool {
+		switch m.key {
+		case "$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "not", "propertyNames", "patternProperties", "maxProperties":
+			return true
+		}
+		return false
+	})
+}
+
 // isStrict says whether a schema is of the kind that strict providers want:
 // nothing but what is named, and all of it required.
-func isStrict(root *object) bool {
-	props, err := parseObject(root.get("properties"))
-	if err != nil || string(root.get("additionalProperties")) != "false" || len(props.members) == 0 {
+func isStrict(root, props *object) bool {
+	if string(root.get("additionalProperties")) != "false" || len(props.members) == 0 {
 		return false
 	}
 	required := names(root.get("required"))
