@@ -21,7 +21,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"rouse/internal/disk"
@@ -76,13 +75,11 @@ type Runtime struct {
 	c   Config
 	dir string // of the notebook, absolute
 
-	mu     sync.Mutex // held by whatever method works
-	kernel *kernel    // nil if no process runs
-	notes  []string   // to be told to the next cell
-	lost   bool       // a process of ours was ended, so do not restore
+	kernel *kernel  // nil if no process runs
+	notes  []string // to be told to the next cell
+	lost   bool     // a process of ours was ended, so do not restore
 
-	canceling sync.Mutex
-	cancel    context.CancelFunc // ends the method that works; nil if none does
+	turns notebook.Turns
 }
 
 // Open makes the Runtime of the notebook in the folder dir. Nothing is started.
@@ -110,41 +107,19 @@ func (c Config) Open(dir string) (*Runtime, error) {
 	return &Runtime{c: c, dir: dir}, nil
 }
 
-// work begins a method: it takes turns, and Cancel ends its context.
-func (r *Runtime) work(ctx context.Context) (context.Context, func()) {
-	r.mu.Lock()
-	ctx, cancel := context.WithCancel(ctx)
-	r.canceling.Lock()
-	r.cancel = cancel
-	r.canceling.Unlock()
-	return ctx, func() {
-		r.canceling.Lock()
-		r.cancel = nil
-		r.canceling.Unlock()
-		cancel()
-		r.mu.Unlock()
-	}
-}
-
 // Cancel is as [notebook.Runtime] says.
-func (r *Runtime) Cancel() {
-	r.canceling.Lock()
-	defer r.canceling.Unlock()
-	if r.cancel != nil {
-		r.cancel()
-	}
-}
+func (r *Runtime) Cancel() { r.turns.Cancel() }
 
 // Start is as [notebook.Runtime] says.
 func (r *Runtime) Start(ctx context.Context) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	return r.ready(ctx, nil)
 }
 
 // Execute is as [notebook.Runtime] says.
 func (r *Runtime) Execute(ctx context.Context, job notebook.Job, emit func(notebook.Event)) (notebook.Outcome, error) {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	if err := r.ready(ctx, job.Started); err != nil {
 		return notebook.Outcome{}, err
@@ -161,7 +136,7 @@ func (r *Runtime) Execute(ctx context.Context, job notebook.Job, emit func(noteb
 
 // Install is as [notebook.Runtime] says.
 func (r *Runtime) Install(ctx context.Context, packages []string, log io.Writer) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	if err := r.environment(ctx); err != nil {
 		return err
@@ -171,7 +146,7 @@ func (r *Runtime) Install(ctx context.Context, packages []string, log io.Writer)
 
 // Reset is as [notebook.Runtime] says.
 func (r *Runtime) Reset(ctx context.Context) error {
-	_, done := r.work(ctx)
+	_, done := r.turns.Begin(ctx)
 	defer done()
 	r.end(false)
 	r.notes, r.lost = nil, false
@@ -180,7 +155,7 @@ func (r *Runtime) Reset(ctx context.Context) error {
 
 // Close is as [notebook.Runtime] says.
 func (r *Runtime) Close(ctx context.Context) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	if r.kernel == nil {
 		return nil
@@ -194,7 +169,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 // Remove is as [notebook.Runtime] says. Of the notebook's folder only what this
 // package made is deleted.
 func (r *Runtime) Remove(ctx context.Context) error {
-	_, done := r.work(ctx)
+	_, done := r.turns.Begin(ctx)
 	defer done()
 	r.end(false)
 	r.notes, r.lost = nil, false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"rouse/tools"
@@ -21,13 +20,11 @@ type Runtime struct {
 	c    *Client
 	name string
 
-	mu      sync.Mutex // held by whatever method works
-	started string     // the run of the server that knows our environment
-	seen    string     // the last job that is done
-	notes   []string   // to be told to the next cell
+	started string   // the run of the server that knows our environment
+	seen    string   // the last job that is done
+	notes   []string // to be told to the next cell
 
-	canceling sync.Mutex
-	cancel    context.CancelFunc // ends the method that works; nil if none does
+	turns notebook.Turns
 }
 
 // Open makes the Runtime of the notebook of that name. Nothing is sent.
@@ -39,34 +36,12 @@ func (c *Client) Open(name string) (*Runtime, error) {
 	return &Runtime{c: c, name: name}, nil
 }
 
-// work begins a method: it takes turns, and Cancel ends its context.
-func (r *Runtime) work(ctx context.Context) (context.Context, func()) {
-	r.mu.Lock()
-	ctx, cancel := context.WithCancel(ctx)
-	r.canceling.Lock()
-	r.cancel = cancel
-	r.canceling.Unlock()
-	return ctx, func() {
-		r.canceling.Lock()
-		r.cancel = nil
-		r.canceling.Unlock()
-		cancel()
-		r.mu.Unlock()
-	}
-}
-
 // Cancel is as [notebook.Runtime] says.
-func (r *Runtime) Cancel() {
-	r.canceling.Lock()
-	defer r.canceling.Unlock()
-	if r.cancel != nil {
-		r.cancel()
-	}
-}
+func (r *Runtime) Cancel() { r.turns.Cancel() }
 
 // Start is as [notebook.Runtime] says.
 func (r *Runtime) Start(ctx context.Context) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	return r.start(ctx)
 }
@@ -100,7 +75,7 @@ func (r *Runtime) start(ctx context.Context) error {
 // Execute is as [notebook.Runtime] says. Nobody is told of the process, as it is
 // not one of this machine.
 func (r *Runtime) Execute(ctx context.Context, job notebook.Job, emit func(notebook.Event)) (notebook.Outcome, error) {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	want := wire.Job{Number: job.Number, Code: job.Code, Estimate: job.Estimate.Seconds()}
 	for range 3 {
@@ -146,7 +121,7 @@ func (r *Runtime) outcome(e wire.Event) (notebook.Outcome, error) {
 
 // Install is as [notebook.Runtime] says.
 func (r *Runtime) Install(ctx context.Context, packages []string, log io.Writer) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	if err := r.start(ctx); err != nil {
 		return err
@@ -160,7 +135,7 @@ func (r *Runtime) Install(ctx context.Context, packages []string, log io.Writer)
 
 // Reset is as [notebook.Runtime] says.
 func (r *Runtime) Reset(ctx context.Context) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	r.notes = nil
 	return r.do(ctx, wire.Reset, wire.Job{})
@@ -168,7 +143,7 @@ func (r *Runtime) Reset(ctx context.Context) error {
 
 // Close is as [notebook.Runtime] says.
 func (r *Runtime) Close(ctx context.Context) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	if r.started == "" {
 		return nil
@@ -183,7 +158,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 
 // Remove is as [notebook.Runtime] says.
 func (r *Runtime) Remove(ctx context.Context) error {
-	ctx, done := r.work(ctx)
+	ctx, done := r.turns.Begin(ctx)
 	defer done()
 	r.started, r.notes = "", nil
 	return r.do(ctx, wire.Remove, wire.Job{})
