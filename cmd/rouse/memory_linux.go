@@ -53,7 +53,7 @@ func wipeEnvironment() error {
 // dropStart gives back the pages of the program's own code that only its start
 // needed: each package is initialised, and the kernel maps 64 KiB around whatever
 // is touched, which comes to most of the program. What is needed again is mapped
-// again, page by page. Only code is given back: it is never written to.
+// again. Only code is given back: it is never written to.
 func dropStart() {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -73,7 +73,6 @@ func dropStart() {
 		if err != nil {
 			return
 		}
-		unix.RawSyscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_RANDOM)
 		unix.RawSyscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_DONTNEED)
 	}
 }
