@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Unit is what parts of a content are counted in.
@@ -213,20 +214,15 @@ func (c *Content) decode(ch chunk, coded, out []byte) ([]byte, error) {
 		return out, err
 	}
 	n := len(out)
-	out, err = dec.DecodeAll(coded, out)
+	out, err = dec.DecodeAll(coded, grow(out, n+ch.bytes)[:n])
 	if err == nil && len(out)-n != ch.bytes {
 		err = errors.New("the file is not what the index says")
 	}
 	return out, err
 }
 
-// grow gives p the length n.
-func grow(p []byte, n int) []byte {
-	if cap(p) < n {
-		p = append(make([]byte, 0, n), p...)
-	}
-	return p[:n]
-}
+// grow gives p, which is not longer, the length n.
+func grow(p []byte, n int) []byte { return slices.Grow(p, n-len(p))[:n] }
 
 // WriteTo writes all of the content, in constant memory.
 func (c *Content) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, c.Reader()) }

@@ -98,7 +98,7 @@ type item struct {
 func (g *search) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	items := make(chan item)
+	items := make(chan item, 16) // room, so that no worker waits for the dealer to be woken
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), 4, 1+int(g.c.Entry.Bytes/itemSize)) {
 		workers.Go(func() {

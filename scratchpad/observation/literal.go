@@ -11,6 +11,7 @@ import (
 type literal struct {
 	text []byte
 	rare int // place of that byte in text
+	far  int // the end of text that is farther from it: what stands there tells more than a neighbour
 }
 
 // common says how near to each other, in bytes, the rare byte may stand for
@@ -19,14 +20,14 @@ const common = 32
 
 // index gives where in b, from o on, the literal is first; len(b) for nowhere.
 func (l literal) index(b []byte, o int) int {
-	rare, first, n := l.text[l.rare], l.text[0], len(l.text)
+	rare, far, n := l.text[l.rare], l.text[l.far], len(l.text)
 	for i, tries := o+l.rare, 1; i < len(b); tries++ {
 		k := bytes.IndexByte(b[i:], rare)
 		at := i + k - l.rare
 		if k < 0 || at+n > len(b) {
 			break
 		}
-		if b[at] == first && bytes.Equal(b[at:at+n], l.text) {
+		if b[at+l.far] == far && bytes.Equal(b[at:at+n], l.text) {
 			return at
 		}
 		if i += k + 1; tries > 16 && tries*common > i-o {
@@ -48,6 +49,10 @@ func learn(list []literal, sample []byte) {
 			if count[c] < count[l.text[l.rare]] {
 				l.rare = k
 			}
+		}
+		l.far = 0
+		if last := len(l.text) - 1; last > 2*l.rare {
+			l.far = last
 		}
 	}
 }

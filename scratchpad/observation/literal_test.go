@@ -22,19 +22,21 @@ func TestLiteralIsFoundByAnyOfItsBytes(t *testing.T) {
 		o := r.IntN(len(b) + 1)
 		want := indexFrom(b, text, o)
 		for rare := range text {
-			if got := (literal{text, rare}).index(b, o); got != want {
-				t.Fatalf("%q in %q from %d, by its byte %d: at %d, want %d", text, b, o, rare, got, want)
+			l := literal{text: text, rare: rare}
+			l.far = r.IntN(2) * (len(text) - 1)
+			if got := l.index(b, o); got != want {
+				t.Fatalf("%q in %q from %d, by its bytes %d and %d: at %d, want %d", text, b, o, rare, l.far, got, want)
 			}
 		}
 	}
 }
 
 func TestRarestByteIsLearnt(t *testing.T) {
-	list := []literal{{text: []byte("abc")}, {text: []byte("aab")}, {text: []byte("zzz")}}
+	list := []literal{{text: []byte("abc")}, {text: []byte("aab")}, {text: []byte("zzz")}, {text: []byte("c")}}
 	learn(list, bytes.Repeat([]byte("aaabbc"), 10))
-	for i, want := range []int{2, 2, 0} {
-		if list[i].rare != want {
-			t.Errorf("%s: %d, want %d", list[i].text, list[i].rare, want)
+	for i, want := range [][2]int{{2, 0}, {2, 0}, {0, 2}, {0, 0}} {
+		if got := [2]int{list[i].rare, list[i].far}; got != want {
+			t.Errorf("%s: %d, want %d", list[i].text, got, want)
 		}
 	}
 }
