@@ -21,17 +21,18 @@ const common = 32
 // index gives where in b, from o on, the literal is first; len(b) for nowhere.
 func (l literal) index(b []byte, o int) int {
 	rare, far, n := l.text[l.rare], l.text[l.far], len(l.text)
-	for i, tries := o+l.rare, 1; i < len(b); tries++ {
-		k := bytes.IndexByte(b[i:], rare)
-		at := i + k - l.rare
-		if k < 0 || at+n > len(b) {
+	last := len(b) - n // where it can begin
+	for at, tries := o, 1; at <= last; tries++ {
+		k := bytes.IndexByte(b[at+l.rare:last+l.rare+1], rare)
+		if k < 0 {
 			break
 		}
+		at += k
 		if b[at+l.far] == far && bytes.Equal(b[at:at+n], l.text) {
 			return at
 		}
-		if i += k + 1; tries > 16 && tries*common > i-o {
-			return indexFrom(b, l.text, at+1)
+		if at++; tries > 16 && tries*common > at-o {
+			return indexFrom(b, l.text, at)
 		}
 	}
 	return len(b)
