@@ -90,7 +90,7 @@ const (
 // than half of a request.
 func (a *Agent) fitting(c *cycle, list []tools.Tool) []tools.Tool {
 	own := len(a.Tools.All())
-	left := a.viewTokens() - own*ownTool
+	left := a.viewTokens(c) - own*ownTool
 	for i, t := range list[own:] {
 		left -= foreignTool + (len(t.Description)+len(t.Raw))/3
 		if i += own; left < 0 {

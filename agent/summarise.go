@@ -21,7 +21,7 @@ func (a *Agent) summariser(c *cycle) func(context.Context, string, string) (stri
 		return nil
 	}
 	return func(ctx context.Context, tool, text string) (string, error) {
-		user := fmt.Sprintf("What %s gave back, %d bytes:\n%s", tool, len(text), excerpts(text, a.viewTokens()))
+		user := fmt.Sprintf("What %s gave back, %d bytes:\n%s", tool, len(text), excerpts(text, a.viewTokens(c)))
 		req := model.Request{Messages: []model.Message{
 			{Role: model.System, Content: summaryRules}, {Role: model.User, Content: a.Redact.String(user)},
 		}}

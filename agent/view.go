@@ -33,7 +33,7 @@ func (a *Agent) view(c *cycle) (yaml []byte, remark string, err error) {
 		remark += "\nNote: " + journal.Line(a.Redact.String(text), maxNote)
 	}
 	for range s.Keys() {
-		if yaml, err = s.Bytes(); err != nil || conversation.Est(string(yaml)) <= a.viewTokens() {
+		if yaml, err = s.Bytes(); err != nil || conversation.Est(string(yaml)) <= a.viewTokens(c) {
 			return yaml, remark, err
 		}
 		if !a.shorten(c, s) {
@@ -44,11 +44,11 @@ func (a *Agent) view(c *cycle) (yaml []byte, remark string, err error) {
 	return yaml, remark, err
 }
 
-func (a *Agent) viewTokens() int {
-	if a.MaxTokens <= 0 {
-		return 16000
+func (a *Agent) viewTokens(c *cycle) int {
+	if most := a.maxTokens(c); most > 0 {
+		return most / 2
 	}
-	return a.MaxTokens / 2
+	return 16000
 }
 
 // shorten parks the largest value of a memory that is to be shown, unless that

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/internal/disk"
@@ -110,6 +112,35 @@ func TestTooLongIsAnsweredOnce(t *testing.T) {
 		}
 		if text := r.read(r.home.Models()); !strings.Contains(text, `"max_tokens"`) {
 			t.Errorf("not remembered: %s", text)
+		}
+	}
+}
+
+// TestTooLongMemory shows less of a memory that the server finds too long: in
+// the request that follows, and in later cycles from the first one on.
+func TestTooLongMemory(t *testing.T) {
+	for _, protocol := range []string{ProtocolTools, ProtocolJSON} {
+		state := "current_task: look\nplan: " + strings.Repeat("a house with rooms ", 2000) + "the end\n"
+		r := newRig(t, "", state)
+		for cycle, want := range [][]bool{{true, false}, {false}} {
+			var refused []bool
+			r.listen(func(a *Agent, m *listener) {
+				a.ModelID, a.Protocol, a.Task = "m", protocol, "look"
+				m.refuse = func(n int) error {
+					refused = append(refused, size(m.heard[n-1]) > 20000)
+					if refused[n-1] {
+						return fmt.Errorf("400 Bad Request: %w", model.ErrTooLong)
+					}
+					return nil
+				}
+			}, act("done", `{"summary":"seen"}`))
+			if diff := cmp.Diff(want, refused); diff != "" {
+				t.Errorf("%s, cycle %d: refused requests: %s", protocol, cycle, diff)
+			}
+			r.now = r.now.Add(time.Minute)
+		}
+		if !strings.Contains(r.active(), "the end") {
+			t.Errorf("%s: the memory was changed", protocol)
 		}
 	}
 }

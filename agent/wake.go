@@ -74,7 +74,7 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 		Tools: a.Tools, State: c.state, Journal: j, Locked: a.Locked, Now: a.Now, Kept: c.kept != "", Notes: a.Notes,
 		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
-			Redact: a.Redact, Turn: c.turn, Threshold: a.Threshold, MaxAnswer: a.maxAnswer(), Summarise: a.summariser(c),
+			Redact: a.Redact, Turn: c.turn, Threshold: a.Threshold, MaxAnswer: a.maxAnswer(c), Summarise: a.summariser(c),
 		},
 	}
 	c.rules = rules
@@ -84,11 +84,12 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 
 // maxAnswer is how much one scratchpad_read gives, in bytes: about a quarter of
 // a request.
-func (a *Agent) maxAnswer() int {
-	if a.MaxTokens <= 0 {
+func (a *Agent) maxAnswer(c *cycle) int {
+	most := a.maxTokens(c)
+	if most <= 0 {
 		return 0
 	}
-	return max(1024, a.MaxTokens*3/4)
+	return max(1024, most*3/4)
 }
 
 // Preview is the request that a cycle would send first. It changes nothing.

@@ -34,9 +34,13 @@ func (c *Native) fit() (p Pruned) {
 }
 
 // Shrink makes the next request smaller than the last one, which the server
-// found too long.
+// found too long. First messages that no model has answered yet are made anew:
+// of a large memory they then show less.
 func (c *Native) Shrink() {
 	c.MaxTokens = c.tokens(c.last) * 3 / 4
+	if len(c.rounds) == 0 {
+		c.head = nil
+	}
 }
 
 // size estimates the next request.
