@@ -202,6 +202,30 @@ func TestNotRun(t *testing.T) {
 	}
 }
 
+// While a cycle is awake that no slot began, a slot that waits is tried now and
+// then, and not as fast as processes can be started.
+func TestComesBack(t *testing.T) {
+	d := newDesk(t, "2026-01-01T09:59:30Z")
+	l := List{mustNew(t, "* * * * *", "UTC", func(e *Entry) { e.Overlap = OverlapQueue })}
+	d.due("", l, nil)
+	a, _ := d.due("2026-01-01T10:00:01Z", l, nil)
+	if err := a.Settle(Result{Awake: true}); err != nil {
+		t.Fatal(err)
+	}
+	for now, want := range map[string]string{
+		"2026-01-01T10:00:01Z": "10:00:11", "2026-01-01T10:00:20Z": "10:00:20", "2026-01-01T09:58:00Z": "09:58:00",
+	} {
+		d.time = at(t, now)
+		next, err := d.NextDue(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.want(next.UTC().Format(time.TimeOnly), want)
+	}
+	_, got := d.due("2026-01-01T10:00:11Z", l, nil)
+	d.want(got, "10:00 ran")
+}
+
 func TestAsk(t *testing.T) {
 	d := newDesk(t, "2026-01-01T09:30:00Z")
 	if err := d.Ask(NextWake, at(t, "2026-01-01T11:00:00Z")); err != nil {

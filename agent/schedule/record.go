@@ -99,6 +99,8 @@ type state struct {
 	Asks  map[string]time.Time `json:"asks,omitempty"`
 	// Open are the attempts that are not settled.
 	Open []Record `json:"open,omitempty"`
+	// Back is when an attempt last came back to wait: a cycle that no slot began was awake.
+	Back time.Time `json:"back,omitzero"`
 	// Newest is the newest settled slot for which a cycle was begun.
 	Newest *Record `json:"newest,omitempty"`
 	// Base is the size of the ledger after its last compaction.
@@ -180,7 +182,9 @@ func (s *state) setSlot(r Record) {
 }
 
 func (s *state) wait(r Record) {
-	s.close(r)
+	if s.close(r) {
+		s.Back = r.Time
+	}
 	list := s.Waits[r.Entry]
 	if n := len(list); n > 0 && r.Follows && list[n-1].As == r.As {
 		list[n-1].Last = r.end()
@@ -206,12 +210,13 @@ func (s *state) unwait(r Record) {
 	}
 }
 
-// close ends the attempt at a slot.
-func (s *state) close(r Record) {
+// close ends the attempt at a slot, if there is one.
+func (s *state) close(r Record) bool {
 	for i, o := range s.Open {
 		if o.Entry == r.Entry && o.Slot.Equal(r.Slot) {
 			s.Open = append(s.Open[:i:i], s.Open[i+1:]...)
-			return
+			return true
 		}
 	}
+	return false
 }

@@ -36,7 +36,7 @@ func (s *state) nextDue(entries List, now time.Time, salt string, lives func(Rec
 			sooner(e.due(slot, salt))
 		}
 		if len(s.Waits[e.key]) > 0 && !running {
-			sooner(now)
+			sooner(s.retry(now))
 		}
 	}
 	for _, t := range s.Asks {
@@ -45,6 +45,17 @@ func (s *state) nextDue(entries List, now time.Time, salt string, lives func(Rec
 		}
 	}
 	return next
+}
+
+// again is how long after an attempt came back the next one is worth its process.
+const again = 10 * time.Second
+
+// retry is when a slot that waits is to be tried.
+func (s *state) retry(now time.Time) time.Time {
+	if s.Back.After(now) { // the clock was set back
+		return now
+	}
+	return later(now, s.Back.Add(again))
 }
 
 // Summary is what a person should know of a home's slots.
