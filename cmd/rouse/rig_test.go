@@ -77,7 +77,7 @@ func (r *rig) glob(pattern string) []string {
 const noRest = "GORACE=atexit_sleep_ms=0"
 
 // patience is how long a program that hangs is waited for.
-const patience = time.Minute
+const patience = 4 * time.Minute
 
 // command is the program with its environment, to be started.
 func (r *rig) command(args ...string) (*exec.Cmd, func()) {
