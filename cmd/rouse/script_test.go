@@ -116,7 +116,7 @@ func waitfor(ts *testscript.TestScript, neg bool, args []string) {
 	pattern := regexp.MustCompile(args[0])
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for range 4000 {
+	for range 12_000 {
 		files, err := filepath.Glob(ts.MkAbs(args[1]))
 		ts.Check(err)
 		for _, f := range files {

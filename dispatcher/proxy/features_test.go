@@ -39,7 +39,7 @@ func (h *heard) await(t testing.TB, text string) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for range 5000 {
+	for range 30_000 {
 		if h.has(text) {
 			return
 		}
@@ -74,7 +74,7 @@ func connectAt(t testing.TB, transport sdk.Transport, root string) (*sdk.ClientS
 		},
 	})
 	c.AddRoots(&sdk.Root{URI: "file://" + root})
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	s, err := c.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
@@ -86,7 +86,7 @@ func connectAt(t testing.TB, transport sdk.Transport, root string) (*sdk.ClientS
 
 // script uses every feature and writes down what it gets.
 func script(t testing.TB, s *sdk.ClientSession, h *heard) (lines []string) {
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	add := func(what string, v any, err error) {
 		text, _ := json.Marshal(v)

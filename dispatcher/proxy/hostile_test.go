@@ -68,7 +68,7 @@ func (p *piped) lines(t *testing.T) lines {
 // next is the next message to a request, or "" at the end.
 func (l lines) to(id string) string {
 	l.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		select {
 		case m, ok := <-l.ch:

@@ -218,7 +218,7 @@ func freePort(t *testing.T) string {
 func await(t *testing.T, addr string) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for range 2000 {
+	for range 6000 {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
 			return

@@ -160,7 +160,7 @@ func TestHostileHTTP(t *testing.T) {
 	}
 	for _, m := range modes {
 		r := newRig(t)
-		r.o.CallLimit = 10 * time.Second
+		r.o.CallLimit = time.Minute
 		if m.name == "never" {
 			r.o.CallLimit = 300 * time.Millisecond
 		}

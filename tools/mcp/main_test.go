@@ -41,7 +41,7 @@ func newRig(t *testing.T) *rig {
 	dir := t.TempDir()
 	return &rig{t: t, dir: dir, o: Options{
 		Runner: &proc.Runner{Env: proc.Environ(os.Environ())}, Pins: filepath.Join(dir, "pins.json"),
-		StartLimit: 20 * time.Second, CallLimit: 20 * time.Second, MaxMessage: 8 << 20, Grace: 500 * time.Millisecond,
+		StartLimit: time.Minute, CallLimit: time.Minute, MaxMessage: 8 << 20, Grace: 500 * time.Millisecond,
 	}}
 }
 

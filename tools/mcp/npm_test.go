@@ -79,8 +79,8 @@ func TestEverything(t *testing.T) {
 	t.Cleanup(func() { web.End(); web.Wait() })
 	await(t, "127.0.0.1:"+port)
 	servers := map[string]Server{
-		"stdio": {Name: "every", Command: node, Args: []string{script, "stdio"}, Dir: r.dir, Timeout: 20 * time.Second},
-		"http":  {Name: "every", URL: "http://127.0.0.1:" + port + "/mcp", Timeout: 20 * time.Second},
+		"stdio": {Name: "every", Command: node, Args: []string{script, "stdio"}, Dir: r.dir, Timeout: time.Minute},
+		"http":  {Name: "every", URL: "http://127.0.0.1:" + port + "/mcp", Timeout: time.Minute},
 	}
 	for kind, server := range servers {
 		t.Run(kind, func(t *testing.T) {
@@ -136,7 +136,7 @@ func freePort(t *testing.T) string {
 func await(t *testing.T, addr string) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for range 2000 {
+	for range 6000 {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
 			return

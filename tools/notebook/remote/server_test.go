@@ -47,7 +47,7 @@ func waitFor(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for range 10_000 {
+	for range 60_000 {
 		if is() {
 			return
 		}
