@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -80,8 +81,10 @@ func (e *Entry) check() (err error) {
 		return fmt.Errorf("missed %q: use skip, latest or all", e.Missed)
 	case e.Overlap != OverlapSkip && e.Overlap != OverlapQueue && e.Overlap != OverlapReplace:
 		return fmt.Errorf("overlap %q: use skip, queue or replace", e.Overlap)
-	case e.MissedWindow <= 0 || e.Jitter < 0:
-		return fmt.Errorf("missed_window must be above 0, jitter not below")
+	case e.MissedWindow <= 0:
+		return errors.New("missed_window must be above 0")
+	case e.Jitter < 0:
+		return errors.New("jitter must not be below 0")
 	}
 	if err := e.checkBounds(); err != nil {
 		return err

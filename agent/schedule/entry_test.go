@@ -174,6 +174,10 @@ func TestRead(t *testing.T) {
 		"schedule:\n  - '@daily'\n  - '@daily'":                    "line 3: schedule: the same entry stands in line 2",
 		"schedule:\n  - {cron: '@daily', not_after: tomorrow}":     `line 2: schedule: not_after "tomorrow" is neither a time of day (08:30) nor a date (2026-01-31, 2026-01-31T08:30)`,
 		"schedule:\n  - {cron: '@daily', missed_window: long}":     `line 2: schedule: missed_window "long": not a length of time; write 90s, 2m or 1h30m`,
+		"schedule:\n  - task: x\n    cron: 0 0 30 2 *":             `line 3: schedule: "0 0 30 2 *": no such date ever comes`,
+		"schedule:\n  - cron: '@daily'\n    jitter: -5s":           "line 3: schedule: jitter must not be below 0",
+		"schedule:\n  - cron: '@daily'\n    idle: maybe":           `line 3: schedule: idle "maybe": use skip or run`,
+		"schedule:\n  - cron: '@daily'\n    cron: '@hourly'":       "line 3: schedule: the key cron stands in line 2 too",
 		"schedule:\n  - [a]":                                       "line 2: schedule: an entry is a cron specification, or a mapping with the key cron",
 	} {
 		var c struct{ Schedule List }

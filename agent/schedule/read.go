@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -24,9 +26,9 @@ func (l *List) UnmarshalYAML(n *yaml.Node) error {
 		if n.Kind == yaml.AliasNode {
 			n = n.Alias
 		}
-		e, err := readEntry(n)
+		e, line, err := readEntry(n)
 		if err != nil {
-			return fmt.Errorf("line %d: schedule: %w", n.Line, err)
+			return fmt.Errorf("line %d: schedule: %w", line, err)
 		}
 		if line := lines[e.key]; line > 0 {
 			return fmt.Errorf("line %d: schedule: the same entry stands in line %d", n.Line, line)
@@ -37,24 +39,38 @@ func (l *List) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-func readEntry(n *yaml.Node) (Entry, error) {
-	e := defaults()
+// readEntry reads one entry; line is where the error is.
+func readEntry(n *yaml.Node) (e Entry, line int, err error) {
+	e = defaults()
+	lines := map[string]int{}
 	switch n.Kind {
 	case yaml.ScalarNode:
 		e.Cron = n.Value
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if err := e.set(n.Content[i].Value, n.Content[i+1]); err != nil {
-				return e, err
+			key := n.Content[i]
+			if lines[key.Value] > 0 {
+				return e, key.Line, fmt.Errorf("the key %s stands in line %d too", key.Value, lines[key.Value])
+			}
+			lines[key.Value] = key.Line
+			if err := e.set(key.Value, n.Content[i+1]); err != nil {
+				return e, key.Line, err
 			}
 		}
 	default:
-		return e, errors.New("an entry is a cron specification, or a mapping with the key cron")
+		return e, n.Line, errors.New("an entry is a cron specification, or a mapping with the key cron")
 	}
 	if e.Cron == "" {
-		return e, errors.New("the key cron is missing")
+		return e, n.Line, errors.New("the key cron is missing")
 	}
-	return e, e.check()
+	if err = e.check(); err == nil {
+		return e, 0, nil
+	}
+	key, _, _ := strings.Cut(err.Error(), " ")
+	if strings.HasPrefix(key, `"`) {
+		key = "cron"
+	}
+	return e, cmp.Or(lines[key], n.Line), err
 }
 
 // set takes one key of a mapping.
