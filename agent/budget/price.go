@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"rouse/internal/lazy"
+	"rouse/internal/yamlerror"
 )
 
 // Money is an amount in billionths of a currency's unit.
@@ -91,7 +92,7 @@ func LoadPrices(path string) (Prices, error) {
 	}
 	p, err := parsePrices(data)
 	if err != nil {
-		return Prices{}, fmt.Errorf("read %s: %s", filepath.Base(path), strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: "))
+		return Prices{}, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
 	return p, nil
 }
@@ -104,7 +105,7 @@ func parsePrices(data []byte) (Prices, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		return Prices{}, err
+		return Prices{}, errors.New(yamlerror.Text(err))
 	}
 	p := Prices{file.Currency, map[string]Price{}}
 	for name, price := range file.Models {

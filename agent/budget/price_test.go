@@ -46,10 +46,12 @@ func TestPrices(t *testing.T) {
 
 func TestPriceErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"models: {a: {input: 1}}":                        "line 1: write {input:",
-		"models:\n  a: {input: 1, output: much}":         `line 2: output: "much"`,
-		"models: {a: {input: 1, output: -2}}":            `output: "-2"`,
-		"models: {a: {input: 1, output: 2, cache: 1}}":   "cache:",
+		"models: {a: {input: 1}}":                      "line 1: write {input:",
+		"models:\n  a: {input: 1, output: much}":       `line 2: output: "much"`,
+		"models: {a: {input: 1, output: -2}}":          `output: "-2"`,
+		"models: {a: {input: 1, output: 2, cache: 1}}": "cache:",
+		"models: 3":                                      "line 1: `3` where a mapping is wanted",
+		"model: {}":                                      `line 1: unknown key "model"`,
 		"models: {a: 5}":                                 "line 1: write {input:",
 		"model: {a: {input: 1, output: 2}}":              "model",
 		"models: {a: {input: .nan, output: 2}}":          ".nan",

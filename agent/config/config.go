@@ -6,6 +6,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,13 +14,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
 	"rouse/internal/lazy"
+	"rouse/internal/yamlerror"
 )
 
 // Config is what rouse.yaml says, with the defaults filled in.
@@ -39,6 +41,9 @@ type Config struct {
 
 	Unattended `yaml:",inline"`
 	Waking     `yaml:",inline"`
+
+	name string // of the file
+	text []byte // which it was read from
 }
 
 // Model says which model is asked, and how.
@@ -147,12 +152,13 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		return c, fmt.Errorf("read %s: %w", name, err)
 	}
 	if err := decode(data, &c); err != nil {
-		return c, fmt.Errorf("read %s: %s", name, readable(err))
+		return c, fmt.Errorf("read %s: %s", name, yamlerror.Text(err))
 	}
+	c.name, c.text = name, data
 	override(&c.Model.Name, getenv("ROUSE_MODEL"))
 	override(&c.Model.BaseURL, getenv("OPENAI_BASE_URL"))
 	if err := c.check(); err != nil {
-		return c, fmt.Errorf("%s: %w", name, err)
+		return c, c.Wrong(err)
 	}
 	if c.Model.Provider == "auto" {
 		c.Model.Provider = c.provider(getenv)
@@ -186,6 +192,13 @@ func override(value *string, env string) {
 }
 
 func decode(data []byte, c *Config) error {
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == 0 || r == utf8.RuneError && size == 1 {
+			return fmt.Errorf("line %d: the byte 0x%02x is no text; save the file as UTF-8", 1+bytes.Count(data[:i], []byte{'\n'}), data[i])
+		}
+		i += size
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(c); err != nil && !errors.Is(err, io.EOF) {
@@ -197,18 +210,6 @@ func decode(data []byte, c *Config) error {
 	return nil
 }
 
-// readable makes one line of the library's error, without names of Go types.
-func readable(err error) string {
-	var te *yaml.TypeError
-	text := err.Error()
-	if errors.As(err, &te) {
-		text = strings.Join(te.Errors, "; ")
-	}
-	text = regexp.MustCompile(`field (\S+) not found in type \S+`).ReplaceAllString(text, `unknown key "$1"`)
-	text = regexp.MustCompile(`cannot unmarshal !!(\w+)(.*) into \S+`).ReplaceAllString(text, `a $1$2 where another type is wanted`)
-	return strings.TrimPrefix(text, "yaml: ")
-}
-
 func (c *Config) provider(getenv func(string) string) string {
 	if c.Model.BaseURL != "" || getenv(c.Model.APIKeyEnv) != "" {
 		return "openai"
@@ -216,7 +217,8 @@ func (c *Config) provider(getenv func(string) string) string {
 	return "offline"
 }
 
-// check reports the first value that cannot be meant.
+// check reports the first value that cannot be meant, by an error that begins
+// with its key; see [Config.Wrong].
 func (c *Config) check() error {
 	m, y, o := c.Model, c.Cycle, c.Observations
 	switch {
@@ -226,18 +228,14 @@ func (c *Config) check() error {
 		return fmt.Errorf("model.protocol %q: use auto, tools or json", m.Protocol)
 	case !variable().MatchString(m.APIKeyEnv):
 		return errors.New("model.api_key_env: name the environment variable that holds the key, not the key")
-	case m.MaxOutput < 1 || m.Retries < 0 || m.IdleTimeout <= 0:
-		return errors.New("model: max_output and idle_timeout must be above 0, retries not below")
-	case y.MaxIterations < 1 || y.Timeout <= 0:
-		return errors.New("cycle: max_iterations and timeout must be above 0")
-	case c.Tools.MaxOutput < 1:
-		return errors.New("tools.max_output must be above 0")
+	case m.Retries < 0:
+		return errors.New("model.retries must not be below 0")
 	case o.Threshold < 256 || o.Threshold > 16<<10:
 		return errors.New("observations.threshold_bytes: use 256 to 16384")
 	case o.PreviewChars < 0 || o.PreviewChars > 1000:
 		return errors.New("observations.preview_chars: use 0 to 1000")
-	case o.TTL <= 0 || o.MaxBytes < 1<<20:
-		return errors.New("observations: ttl must be above 0, max_bytes at least 1MiB")
+	case o.MaxBytes < 1<<20:
+		return errors.New("observations.max_bytes must be at least 1MiB")
 	case !oneOf(o.Codec, "zstd", "raw"):
 		return fmt.Errorf("observations.codec %q: use zstd or raw", o.Codec)
 	case !oneOf(o.Summary, "preview", "model"):
@@ -246,30 +244,54 @@ func (c *Config) check() error {
 		return errors.New("cycle.next_wake: use {min: 1m, max: 24h}, of at least a second and at most a year; max: 0s allows none")
 	case y.NotesMax < 1<<10:
 		return errors.New("cycle.notes_max: use at least 1KiB")
-	case c.Conversation.MaxTokens < 4000 || c.Conversation.KeepResults < 1:
-		return errors.New("conversation: max_tokens must be at least 4000, keep_results at least 1")
+	case c.Conversation.MaxTokens < 4000:
+		return errors.New("conversation.max_tokens must be at least 4000")
 	case !oneOf(c.Conversation.TaskScratchpad, "required", "optional", "off"):
 		return fmt.Errorf("conversation.task_scratchpad %q: use required, optional or off", c.Conversation.TaskScratchpad)
-	case c.Tools.Shell.Timeout <= 0 || c.Tools.HTTP.Timeout <= 0:
-		return errors.New("tools: timeouts must be above 0")
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	for _, host := range c.Tools.HTTP.Allow {
-		if strings.ContainsAny(host, "/@ ") || host == "" {
-			return fmt.Errorf("tools.http.allow %q: name a host, or host:port, and nothing else", host)
+	return cmp.Or(c.checkPositive(), c.checkLists(), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), checkURL(m.BaseURL))
+}
+
+// checkPositive reports the first number that is 0 or less and must not be.
+func (c *Config) checkPositive() error {
+	for _, v := range []struct {
+		key   string
+		value int64
+	}{
+		{"model.max_output", int64(c.Model.MaxOutput)},
+		{"model.idle_timeout", int64(c.Model.IdleTimeout)},
+		{"cycle.max_iterations", int64(c.Cycle.MaxIterations)},
+		{"cycle.timeout", int64(c.Cycle.Timeout)},
+		{"conversation.keep_results", int64(c.Conversation.KeepResults)},
+		{"observations.ttl", int64(c.Observations.TTL)},
+		{"tools.max_output", int64(c.Tools.MaxOutput)},
+		{"tools.shell.timeout", int64(c.Tools.Shell.Timeout)},
+		{"tools.http.timeout", int64(c.Tools.HTTP.Timeout)},
+		{"notebook.timeout", int64(c.Notebook.Timeout)},
+		{"notebook.idle", int64(c.Notebook.Idle)},
+		{"notebook.max", int64(c.Notebook.Max)},
+	} {
+		if v.value <= 0 {
+			return fmt.Errorf("%s must be above 0", v.key)
 		}
 	}
-	if err := c.Unattended.check(); err != nil {
-		return err
+	return nil
+}
+
+func (c *Config) checkLists() error {
+	for i, host := range c.Tools.HTTP.Allow {
+		if strings.ContainsAny(host, "/@ ") || host == "" {
+			return fmt.Errorf("tools.http.allow[%d] %q: name a host, or host:port, and nothing else", i, host)
+		}
 	}
-	if err := c.Notebook.check(); err != nil {
-		return err
+	for i, name := range c.Secrets {
+		if !variable().MatchString(name) {
+			return fmt.Errorf("secrets[%d]: name the environment variable that holds the secret, not the secret", i)
+		}
 	}
-	if err := c.Waking.check(); err != nil {
-		return err
-	}
-	return checkURL(m.BaseURL)
+	return nil
 }
 
 // variable matches the names of environment variables that a shell can set.

@@ -68,7 +68,7 @@ func TestErrors(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"cycle:\n  max_iteration: 3\n", `read rouse.yaml: line 2: unknown key "max_iteration"`},
 		{"timetable: []\n", `line 1: unknown key "timetable"`},
-		{"cycle: {max_iterations: many}\n", "line 1: a str `many` where another type is wanted"},
+		{"cycle: {max_iterations: many}\n", "line 1: `many` where a whole number is wanted"},
 		{"cycle: {timeout: 15}\n", `line 1: "15" is not a length of time; write 90s, 2m or 1h30m`},
 		{"cycle: {timeout: -1s}\n", "above 0"},
 		{"cycle: {max_iterations: 0}\n", "above 0"},
@@ -93,6 +93,14 @@ func TestErrors(t *testing.T) {
 		{"secrets: []\n---\nsecrets: []\n", "more than one YAML document"},
 		{"workspace: ''\n", "name a folder"},
 		{"model: {api_key_env: key-of-mine}\n", "not the key"},
+		{"# a\ncycle:\n  max_iterations: 3\n  timeout: 0s\n", "rouse.yaml: line 4: cycle.timeout must be above 0"},
+		{"secrets: [A,\n  's3same open']\n", "line 2: secrets[1]: name the environment variable that holds the secret, not the secret"},
+		{"tools:\n  http:\n    allow: [a.example,\n      b/c]\n", `line 4: tools.http.allow[1] "b/c": name a host`},
+		{"notebook:\n  idle: 0s\n", "line 2: notebook.idle must be above 0"},
+		{"workspace: a\n# b \xff\n", "line 2: the byte 0xff is no text; save the file as UTF-8"},
+		{"workspace: a\n\x00", "line 2: the byte 0x00"},
+		{"workspace: [a]\n", "line 1: a list where a text is wanted"},
+		{"notebook: {isolated: []}\na: 1\nb: 2\n", `line 2: unknown key "a"; line 3: unknown key "b"`},
 	}
 	for _, tt := range tests {
 		_, err := load(t, tt.text, nil)

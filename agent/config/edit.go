@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/internal/yamlerror"
 )
 
 // SetCron gives the text of a rouse.yaml whose schedule is one entry with a
@@ -43,7 +45,7 @@ func SetCron(text []byte, cron string) ([]byte, error) {
 func checkCron(text []byte, cron string) error {
 	var c Config
 	if err := decode(text, &c); err != nil {
-		return fmt.Errorf("rouse.yaml: %s", readable(err))
+		return fmt.Errorf("rouse.yaml: %s", yamlerror.Text(err))
 	}
 	if len(c.Schedule) != 1 || c.Schedule[0].Cron != cron {
 		return errors.New("rouse.yaml: the form of schedule: is too unusual to be changed here; write cron there yourself")
@@ -55,7 +57,7 @@ func checkCron(text []byte, cron string) error {
 func find(text []byte, key string) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("rouse.yaml: %s", readable(err))
+		return nil, fmt.Errorf("rouse.yaml: %s", yamlerror.Text(err))
 	}
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, nil

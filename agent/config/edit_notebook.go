@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/internal/yamlerror"
 )
 
 // SetRemote gives the text of a rouse.yaml whose notebooks run on the server at
@@ -15,7 +17,7 @@ import (
 func SetRemote(text []byte, endpoint, tokenEnv string) ([]byte, error) {
 	c, out := Default(), string(text)
 	if err := decode(text, &c); err != nil {
-		return nil, fmt.Errorf("rouse.yaml: %s", readable(err))
+		return nil, fmt.Errorf("rouse.yaml: %s", yamlerror.Text(err))
 	}
 	for _, kv := range [][2]string{{"token_env", tokenEnv}, {"endpoint", endpoint}, {"backend", "remote"}} {
 		var err error

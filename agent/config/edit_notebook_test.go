@@ -16,7 +16,7 @@ func TestSetRemote(t *testing.T) {
 			"notebook:\n  # how long\n  endpoint: 'https://a.example'\n  token_env: 'NB_TOKEN'\n  idle: 10s # short\n  backend: 'remote' # here\n", ""},
 		{"notebook:\n  backend: remote\n  endpoint: \"http://127.0.0.1:1\" # old\n  token_env: OTHER\n",
 			"notebook:\n  backend: 'remote'\n  endpoint: 'https://a.example' # old\n  token_env: 'NB_TOKEN'\n", ""},
-		{"notebook: 3\n", "", "rouse.yaml: line 1: a int `3` where another type is wanted"},
+		{"notebook: 3\n", "", "rouse.yaml: line 1: `3` where a mapping is wanted"},
 		{"noteboook: 3\n", "", "rouse.yaml: line 1: unknown key \"noteboook\""},
 		{"notebook: &a {idle: 10s}\n", "", odd},
 		{"notebook:\n  endpoint: >-\n    x\n", "", odd},

@@ -35,8 +35,6 @@ func notebook() Notebook {
 
 func (n Notebook) check() error {
 	switch {
-	case n.Timeout <= 0 || n.Idle <= 0 || n.Max <= 0:
-		return errors.New("notebook: timeout, idle and max must be above 0")
 	case !oneOf(n.Backend, "local", "remote"):
 		return fmt.Errorf("notebook.backend %q: use local or remote", n.Backend)
 	case n.TokenEnv != "" && !variable().MatchString(n.TokenEnv):

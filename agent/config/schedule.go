@@ -1,7 +1,7 @@
 package config
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"rouse/agent/schedule"
@@ -16,9 +16,9 @@ type Waking struct {
 }
 
 func (w Waking) check() error {
-	for _, path := range w.Watch {
+	for i, path := range w.Watch {
 		if path == "" {
-			return errors.New("watch: an entry is empty; name files or folders")
+			return fmt.Errorf("watch[%d] is empty; name a file or a folder", i)
 		}
 	}
 	return nil

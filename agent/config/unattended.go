@@ -74,9 +74,9 @@ func (u Unattended) check() error {
 	case u.Retention.KeepFailed < u.Retention.Keep:
 		return errors.New("retention.keep_failed must not be shorter than keep")
 	}
-	for _, s := range u.Notify {
+	for i, s := range u.Notify {
 		if len(s.Command) > 0 == (s.File != "") || len(s.Command) > 0 && s.Command[0] == "" {
-			return errors.New("notify: each entry is {command: [program, argument]} or {file: path}")
+			return fmt.Errorf("notify[%d]: each entry is {command: [program, argument]} or {file: path}", i)
 		}
 	}
 	return checkHeartbeat(u.Heartbeat)

@@ -41,15 +41,15 @@ func TestUnattendedErrors(t *testing.T) {
 		{"limits: {day: {money: .nan}}\n", "is not an amount of money"},
 		{"limits: {week: {money: 1}}\n", `unknown key "week"`},
 		{"limits: {day: {dollars: 1}}\n", `unknown key "dollars"`},
-		{"limits: {call: {calls: 1}}\n", "use limits.cycle.calls"},
+		{"limits:\n  call: {calls: 1}\n", "line 2: limits.call.calls: a request to the model has no tool calls; use limits.cycle.calls"},
 		{"failures: {pause_after: -1}\n", "not be below 0"},
-		{"notify: [{}]\n", "each entry is"},
+		{"notify:\n  - file: a\n  - {}\n", "rouse.yaml: line 3: notify[1]: each entry is"},
 		{"notify: [{command: [a], file: b}]\n", "each entry is"},
 		{"notify: [{mail: me}]\n", `unknown key "mail"`},
-		{"heartbeat: ftp://a/b\n", "use an http or https address"},
+		{"heartbeat: ftp://a/b\n", "line 1: heartbeat: use an http or https address"},
 		{"retention: {keep: 30}\n", `line 1: "30" is not an age; write 30d or 12h`},
 		{"retention: {keep: 99999999d}\n", "is not an age"},
-		{"retention: {keep: 100d}\n", "must not be shorter than keep"},
+		{"retention: {keep: 100d}\n", "line 1: retention.keep_failed must not be shorter than keep"},
 	}
 	for _, tt := range tests {
 		_, err := load(t, tt.text, nil)

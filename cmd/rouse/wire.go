@@ -52,7 +52,9 @@ func (a *app) open() (agent.Home, config.Config, error) {
 	c, err := config.Load(h.Config(), a.getenv)
 	if err == nil {
 		a.secrets = secretNames(c)
-		err = checkWorkspace(h, h.Folder(c.Workspace))
+		if err = checkWorkspace(h, h.Folder(c.Workspace)); err != nil {
+			err = c.Wrong(err)
+		}
 	}
 	return h, c, usage(err)
 }
@@ -68,11 +70,11 @@ func secretNames(c config.Config) []string {
 func checkWorkspace(h agent.Home, dir string) error {
 	home, dir := resolved(h.Dir), resolved(dir)
 	if below(home, dir) {
-		return fmt.Errorf("rouse.yaml: workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
+		return fmt.Errorf("workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
 	}
 	for _, own := range []string{h.Memory(), h.Logs(), h.Bin()} {
 		if below(dir, resolved(own)) {
-			return fmt.Errorf("rouse.yaml: workspace %s is among the agent's own files; name another folder", dir)
+			return fmt.Errorf("workspace %s is among the agent's own files; name another folder", dir)
 		}
 	}
 	return nil
@@ -114,7 +116,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	hide = hide.And(servers.Secrets()).And(granted.hidden)
 	set, err := a.tools(h, c, runner)
 	if err != nil {
-		return nil, usage(fmt.Errorf("rouse.yaml: %w", err))
+		return nil, usage(c.Wrong(err))
 	}
 	m, err := a.model(c.Model, hide)
 	if err != nil {
@@ -196,14 +198,18 @@ func (a *app) tools(h agent.Home, c config.Config, r *proc.Runner) (*tools.Set, 
 		Timeout: time.Duration(c.Tools.HTTP.Timeout), MaxBytes: most, Allow: c.Tools.HTTP.Allow,
 	}))
 	exec := command.Exec{Runner: r, Dir: workspace, Timeout: timeout, MaxOutput: most}
-	for _, spec := range c.Tools.Commands {
+	for i, spec := range c.Tools.Commands {
 		t, err := command.Tool(command.Spec(spec), exec)
 		if err != nil {
-			return nil, fmt.Errorf("tools.commands: %w", err)
+			return nil, fmt.Errorf("tools.commands[%d]: %w", i, err)
 		}
 		list = append(list, t)
 	}
-	return tools.NewSet(list...)
+	set, err := tools.NewSet(list...)
+	if err != nil { // only names of commands can be at fault
+		return nil, fmt.Errorf("tools.commands: %w", err)
+	}
+	return set, nil
 }
 
 func (a *app) model(m config.Model, hide *redact.Redactor) (agent.Model, error) {
