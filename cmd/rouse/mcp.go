@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/signal"
 	"path/filepath"
 	"syscall"
 
@@ -28,7 +27,8 @@ func (a *app) newMCP() *cobra.Command {
 that other clients use. The tools of a server are accepted as they are when it is
 seen for the first time; later ones and changed ones are off until they are accepted.
 
-Exit codes: 0, 1 if a server or a call fails, 2 usage or a bad .mcp.json.`,
+Exit codes: 0, 1 if a server or a call fails, 2 usage or a bad .mcp.json, 130 and 143
+ended by a signal.`,
 		Args: strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -63,12 +63,12 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 			return usage(err)
 		}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(syscall.SIGPIPE)
 	defer stop()
 	s := mcp.Start(ctx, c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}))
 	defer s.Close()
 	a.warn(conf, c, append(s.News(), s.Problems()...))
-	return use(ctx, s)
+	return interrupted(ctx, use(ctx, s))
 }
 
 // pick is c with one server that is to run.

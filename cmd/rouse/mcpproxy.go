@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,13 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,8 +75,7 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 	turn := &proxyTurn{dir: h.Memory(), id: p.Notes.Session, opt: store(conf.Observations, a.now)}
 	p.Turn, p.Threshold = sync.OnceValues(turn.open), conf.Observations.Threshold
 	defer turn.close()
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // or a client that goes would end us before the server
-	ctx, stop := stopped()
+	ctx, stop := untilSignal() // but not by SIGPIPE: a client that goes would end us before the server
 	defer stop()
 	if o.listen == "" {
 		err = p.Serve(ctx, os.Stdin, a.stdout)
@@ -85,34 +83,8 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 		err = a.listen(ctx, o.listen, p)
 	}
 	stop()
-	return endOf(context.Cause(ctx), err, p.Close())
-}
-
-// bySignal is why a command ends.
-type bySignal struct{ syscall.Signal }
-
-func (e bySignal) Error() string { return "ended by " + e.Signal.String() }
-
-// stopped gives a context that ends with the first signal to stop.
-func stopped() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		if s, ok := (<-signals).(syscall.Signal); ok {
-			cancel(bySignal{s})
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
-// endOf is how a command ends: by a signal, by what went wrong, or well.
-func endOf(cause error, errs ...error) error {
-	var s bySignal
-	if errors.As(cause, &s) {
-		return &coded{128 + int(s.Signal), nil}
-	}
-	return errors.Join(errs...)
+	err = errors.Join(err, p.Close())
+	return cmp.Or(ended(ctx), err)
 }
 
 // newProxy wires a proxy.

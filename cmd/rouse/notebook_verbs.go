@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +28,8 @@ func (a *app) newNotebook() *cobra.Command {
 cells. Each has a folder in notebooks/ with its packages, its variables and all its
 cells, also as a Jupyter notebook.
 
-Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook, 2 usage.`,
+Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook, 2 usage,
+130 and 143 ended by a signal.`,
 		Args: strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -64,11 +64,11 @@ func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) 
 	if err != nil {
 		return usage(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(syscall.SIGPIPE)
 	defer stop()
 	b := notebookBox{ctx: ctx, manager: m}
 	defer b.Close()
-	return use(ctx, m)
+	return interrupted(ctx, use(ctx, m))
 }
 
 // bridge answers cells that people run with the model of the home, within its

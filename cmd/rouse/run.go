@@ -159,13 +159,13 @@ func (a *app) watcher(o runOptions) *progress {
 
 // untilSignal gives a context that the first signal cancels; a second one ends
 // the process as if it had not been caught. A reader of our output that goes
-// away does not end a cycle.
-func untilSignal() (context.Context, func()) {
+// away does not end a cycle; it cancels where SIGPIPE is in more.
+func untilSignal(more ...os.Signal) (context.Context, func()) {
 	// Caught, not ignored: what is ignored stays so in the tools that we start.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, s := range append(more, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
 		if !signal.Ignored(s) { // as nohup does
 			signal.Notify(c, s)
 		}

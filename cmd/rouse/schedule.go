@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,6 +84,18 @@ func ended(ctx context.Context) error {
 		return &coded{128 + int(s.Signal), nil}
 	}
 	return nil
+}
+
+// interrupted is what went wrong with the exit code of the signal, if one was why.
+func interrupted(ctx context.Context, err error) error {
+	var s agent.Signal
+	if err == nil || !errors.As(context.Cause(ctx), &s) {
+		return err
+	}
+	if errors.Is(err, syscall.EPIPE) { // as of a program that the signal kills
+		err = nil
+	}
+	return &coded{128 + int(s.Signal), err}
 }
 
 // waker starts the processes of a scheduler.

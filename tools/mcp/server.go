@@ -129,7 +129,10 @@ func refusal(method string) error {
 
 // explain says why a server did not start.
 func (s *server) explain(ctx context.Context, l *link, err error) error {
-	if s.ctx.Err() == nil && ctx.Err() != nil {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	if ctx.Err() != nil {
 		err = fmt.Errorf("no answer within %v", s.o.StartLimit)
 	}
 	switch end := l.pipes.ending(); {
@@ -269,7 +272,7 @@ func (s *server) call(ctx context.Context, t rawTool, call tools.Call) tools.Res
 	case err == nil:
 		return unwrap(call.Output, res, c.raw())
 	case ctx.Err() != nil:
-		return s.unknown("stopped: " + ctx.Err().Error())
+		return s.unknown("stopped: " + context.Cause(ctx).Error())
 	case limited.Err() != nil:
 		return s.unknown(fmt.Sprintf("no answer within %v; it was told to stop", limit))
 	}
