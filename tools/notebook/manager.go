@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -159,7 +160,7 @@ func (m *Manager) begin(name string) (*opened, error) {
 }
 
 // Exec runs a cell in a notebook, which is made if there is none, and keeps it.
-// An error means that it was not run, or not kept.
+// An error means that it was not run, not kept, or that its output was not taken.
 func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error) {
 	o, done, err := m.use(name)
 	if err != nil {
@@ -174,12 +175,13 @@ func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error
 	if m.Before != nil {
 		m.Before(name, c)
 	}
-	if err := m.run(ctx, o, q, &c); err != nil {
+	untaken, err := m.run(ctx, o, q, &c)
+	if err != nil {
 		return Cell{}, m.Redact.Error(fmt.Errorf("notebook %s: %w", name, err))
 	}
 	o.last = c.Number
 	m.judge(o, &c)
-	err = o.store.Append(c)
+	err = cmp.Or(o.store.Append(c), untaken)
 	if m.After != nil {
 		m.After(name, c)
 	}
@@ -189,14 +191,15 @@ func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error
 	return c, nil
 }
 
-// run runs a cell and completes c with what came of it.
-func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) error {
+// run runs a cell and completes c with what came of it; untaken is why not all of
+// its output was taken.
+func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untaken, err error) {
 	p := newPrinted(m.Redact, q)
 	job := Job{ID: c.ID, Number: c.Number, Code: q.Code, Estimate: time.Duration(c.Estimate * float64(time.Second)), Started: q.Started}
 	out, err := o.runtime.Execute(ctx, job, p.event)
 	p.close()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.Stdout, c.Stderr, c.StdoutBytes, c.StderrBytes = p.stdout.String(), p.stderr.String(), p.stdout.total, p.stderr.total
 	c.Logs, c.Notes = p.logs, out.Notes
@@ -207,7 +210,7 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) error 
 	for _, media := range out.Media {
 		c.Pictures = append(c.Pictures, Picture(media))
 	}
-	return p.err
+	return p.err, nil
 }
 
 // judge counts the failing cells in a row, and says so when there are many.

@@ -160,6 +160,24 @@ func TestFailing(t *testing.T) {
 	}
 }
 
+// TestOutputNotTaken: a cell that ran is kept, though nobody took what it printed.
+func TestOutputNotTaken(t *testing.T) {
+	m, _ := manager(t, t.TempDir())
+	r, w := io.Pipe()
+	r.Close()
+	c, err := m.Exec(t.Context(), "a", Request{Code: "print words", Output: w})
+	if !errors.Is(err, io.ErrClosedPipe) || c.Number != 1 {
+		t.Errorf("cell %d: %v", c.Number, err)
+	}
+	var view bytes.Buffer
+	if err := m.View("a", &view); err != nil || !strings.Contains(view.String(), "--- stdout\nwords\n") {
+		t.Errorf("%s, %v", view.String(), err)
+	}
+	if c, err := m.Exec(t.Context(), "a", Request{Code: "ok"}); err != nil || c.Number != 2 {
+		t.Errorf("then cell %d: %v", c.Number, err)
+	}
+}
+
 // TestRedacted: no secret is kept, shown or told, however it comes out.
 func TestRedacted(t *testing.T) {
 	dir, canary := t.TempDir(), "canary-"+strings.Repeat("x7", 9)
