@@ -167,7 +167,7 @@ func (a *app) callMCP(ctx context.Context, s *mcp.Servers, name string, args jso
 	if err := t.Check(args); err != nil {
 		return usage(fmt.Errorf("arguments of %s: %w", t.Name, err))
 	}
-	r := t.Run(ctx, tools.Call{Args: args, Output: a.stdout})
+	r := t.Run(ctx, tools.Call{Args: args, Output: shown(a.stdout)})
 	fmt.Fprintln(a.stdout)
 	for _, m := range r.Media {
 		fmt.Fprintf(a.stdout, "[%s, %d bytes]\n", m.Type, len(m.Data))

@@ -185,23 +185,24 @@ func (a *app) code(args []string, file string) (string, error) {
 }
 
 func (a *app) exec(ctx context.Context, m *notebook.Manager, name string, q notebook.Request) error {
-	q.Output, q.Progress = a.stdout, func(line string) { fmt.Fprintln(a.stderr, line) }
+	out, beside := shown(a.stdout), shown(a.stderr)
+	q.Output, q.Progress = out, func(line string) { fmt.Fprintln(beside, line) }
 	c, err := m.Exec(ctx, name, q)
 	if err != nil {
 		return err
 	}
 	for _, note := range c.Notes {
-		fmt.Fprintln(a.stderr, note)
+		fmt.Fprintln(beside, note)
 	}
-	fmt.Fprint(a.stderr, c.Stderr)
+	fmt.Fprint(beside, c.Stderr)
 	if c.Value != "" {
-		fmt.Fprintln(a.stdout, c.Value)
+		fmt.Fprintln(out, c.Value)
 	}
 	for _, p := range c.Pictures {
 		fmt.Fprintf(a.stderr, "[%s, %d bytes: see rouse notebook dump --ipynb %s]\n", p.Type, len(p.Data), name)
 	}
 	if c.Ended != notebook.OK {
-		fmt.Fprintln(a.stderr, strings.TrimRight(c.Error, "\n"))
+		fmt.Fprintln(beside, strings.TrimRight(c.Error, "\n"))
 		return &coded{exitFailed, nil}
 	}
 	return nil
@@ -213,7 +214,7 @@ func (a *app) newNotebookView() *cobra.Command {
 		Short: "Show the cells with what came of them, cut for reading",
 		Args:  strict(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error { return m.View(args[0], a.stdout) })
+			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error { return m.View(args[0], shown(a.stdout)) })
 		},
 	}
 }
@@ -227,7 +228,7 @@ func (a *app) newNotebookDump() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error {
 				if !ipynb {
-					return m.Dump(args[0], a.stdout)
+					return m.Dump(args[0], shown(a.stdout))
 				}
 				s, err := m.Store(args[0])
 				if err != nil {
@@ -249,7 +250,7 @@ func (a *app) newNotebookInstall() *cobra.Command {
 		Args:    strict(cobra.MinimumNArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
-				return m.Install(ctx, args[0], args[1:], a.stderr)
+				return m.Install(ctx, args[0], args[1:], shown(a.stderr))
 			})
 		},
 	}

@@ -119,10 +119,8 @@ func (a *app) readObservation(c *observation.Content, r reading) error {
 		}
 		return err
 	case "full":
-		if _, shown := out.(escaping); !shown {
-			_, err := c.WriteTo(out)
-			return err
-		}
+		_, err := c.WriteTo(out)
+		return err
 	}
 	unit, start, end, err := c.Span(r.mode, r.n, r.start, r.end)
 	if err != nil {
@@ -177,22 +175,36 @@ func restOfLine(c *observation.Content, line observation.Part, out io.Writer) (i
 	}
 }
 
-// observed is where an observation is written to: as it is, or to a terminal
-// with what that would obey escaped.
-func (a *app) observed() io.Writer {
-	if terminal(a.stdout).isTerminal {
-		return escaping{a.stdout}
+// observed is where an observation is written to.
+func (a *app) observed() io.Writer { return shown(a.stdout) }
+
+// shown is where text of others is written to: as it is, or to a terminal with
+// what that would obey escaped.
+func shown(w io.Writer) io.Writer {
+	if terminal(w).isTerminal {
+		return &escaping{w: w}
 	}
-	return a.stdout
+	return w
 }
 
 // escaping writes whole characters, with control characters other than newline
 // and tab escaped.
-type escaping struct{ w io.Writer }
+type escaping struct {
+	w    io.Writer
+	part []byte // of a character whose rest is still to come
+}
 
-func (e escaping) Write(p []byte) (int, error) {
+func (e *escaping) Write(p []byte) (int, error) {
+	text := append(e.part, p...)
+	whole := len(text)
+	for i := max(0, len(text)-utf8.UTFMax+1); i < len(text); i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			whole = i
+		}
+	}
+	e.part = append([]byte(nil), text[whole:]...)
 	var b strings.Builder
-	for _, r := range string(p) {
+	for _, r := range string(text[:whole]) {
 		if r == '\n' || r == '\t' {
 			b.WriteRune(r)
 		} else {

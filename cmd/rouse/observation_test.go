@@ -5,12 +5,20 @@ import (
 	"testing"
 )
 
-// What a terminal would obey is shown, not sent.
+// What a terminal would obey is shown, not sent, wherever the text is cut.
 func TestEscaping(t *testing.T) {
-	var b strings.Builder
-	n, err := escaping{&b}.Write([]byte("a\tb é\n\x1b[2J\x00\r\n\xff\u202e😀"))
+	text := "a\tb é\n\x1b[2J\x00\r\n\xff\u202e😀"
 	want := "a\tb é\n" + `\u001b[2J\u0000\r` + "\n\ufffd" + `\u202e` + "😀"
-	if n == 0 || err != nil || b.String() != want {
-		t.Errorf("%q, %v; want %q", b.String(), err, want)
+	for cut := range len(text) {
+		var b strings.Builder
+		e := &escaping{w: &b}
+		for _, part := range []string{text[:cut], text[cut:]} {
+			if n, err := e.Write([]byte(part)); n != len(part) || err != nil {
+				t.Errorf("%d bytes of %q: %v", n, part, err)
+			}
+		}
+		if b.String() != want {
+			t.Errorf("cut at %d: %q; want %q", cut, b.String(), want)
+		}
 	}
 }
