@@ -95,11 +95,12 @@ func blanks(line []byte) int {
 }
 
 // trailer is where the blank lines and comments at the end of data[start:end]
-// begin: what belongs to no value, or to the key below.
-func (l *layout) trailer(start, end int) int {
+// begin: what belongs to no value, or to the key below. What is a comment, comment
+// says.
+func (l *layout) trailer(start, end int, comment func(line []byte, column int) bool) int {
 	for {
 		prev := l.lineBefore(end)
-		if prev <= start || !isBlank(l.data[prev:end]) && !isComment(l.data[prev:end], l.indent) {
+		if prev <= start || !isBlank(l.data[prev:end]) && !comment(l.data[prev:end], l.indent) {
 			return end
 		}
 		end = prev
@@ -125,6 +126,48 @@ func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
 func isComment(line []byte, column int) bool {
 	n := blanks(line)
 	return n <= column && n < len(line) && line[n] == '#'
+}
+
+// isRemark is isComment at any depth. Such a line may be one of a text.
+func isRemark(line []byte, _ int) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("#"))
+}
+
+// remarks are the comments and blank lines behind the old value of the key in
+// data[start:end]. Comments that stand deeper than the key are moved to its
+// column, since they may be text below the new value.
+func (l *layout) remarks(old *yaml.Node, start, end int) []byte {
+	trailer := l.trailer(start, end, isComment)
+	deep := l.trailer(start, end, isRemark)
+	if deep == trailer || !holds(l.data[start:deep], old) {
+		return l.data[trailer:end]
+	}
+	var b []byte
+	for i := deep; i < end; {
+		next := nextLine(l.data[:end], i)
+		line := l.data[i:next]
+		if isRemark(line, 0) && !isComment(line, l.indent) {
+			line = append(appendSpaces(nil, l.indent), bytes.TrimLeft(line, " \t")...)
+		}
+		b = append(b, line...)
+		i = next
+	}
+	return b
+}
+
+// holds reports whether the text of one key has the value of a node, so that
+// nothing of the value stands behind the text.
+func holds(text []byte, node *yaml.Node) bool {
+	doc, err := source{data: text}.decode()
+	if err != nil || doc == nil || len(doc.Content[0].Content) != 2 {
+		return false
+	}
+	got, err := source{}.value(doc.Content[0].Content[1], 0)
+	if err != nil {
+		return false
+	}
+	want, err := source{}.value(node, 0)
+	return err == nil && same(got, want)
 }
 
 // items cuts the lines of a block list into one piece an item, each with the

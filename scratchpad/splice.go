@@ -106,15 +106,16 @@ func (l *layout) breaks(b []byte) []byte {
 // rewrite is the text of data[start:end], which holds one key, with the key's
 // new value. Comments and blank lines behind the value stay.
 func (l *layout) rewrite(e entry, start, end int, reuse bool) []byte {
-	trailer := l.trailer(start, end)
+	trailer := l.trailer(start, end, isComment)
+	rest := l.data[trailer:end]
 	var b []byte
 	if list, ok := e.value.([]any); ok && reuse {
 		b = l.rewriteList(e.node, list, start, trailer)
 	}
 	if b == nil {
 		b = l.breaks(appendEntry(nil, l.indent, pair{e.key, e.value, lineComment(e)}))
+		rest = l.remarks(e.node, start, end)
 	}
-	rest := l.data[trailer:end]
 	if bytes.HasSuffix(b, []byte(l.nl+l.nl)) { // blank lines here would join the text
 		rest = bytes.TrimLeft(rest, " \t\r\n")
 	}

@@ -100,6 +100,50 @@ func TestSpliceShapes(t *testing.T) {
 	}
 }
 
+// A comment that stands deeper than the key above it is no part of its value, and
+// stays when that changes, with all that stands above and below it.
+func TestDeepComments(t *testing.T) {
+	note := Change{OpAppend, "notes", "x\ny"}
+	const missing = "goals: []\ncurrent_task: null\npending_actions: []\ncompleted_tasks: []\n"
+	for _, tt := range []struct{ name, in, want string }{
+		{"under a text", "notes: a\n  # b\nk: 1\n", "notes: |-\n  ax\n  y\n# b\nk: 1\n"},
+		{"under nothing", "notes:\n  # b\n\t# c\nk: 1\n", "notes: |-\n  x\n  y\n# b\n# c\nk: 1\n"},
+		{"under quotes", "notes: \"a\n  # b\n  c\"\n  # d\nk: 1\n", "notes: |-\n  a # b cx\n  y\n# d\nk: 1\n"},
+		{"last in quotes", "notes: \"a\n  # b\"\n# c\nk: 1\n", "notes: |-\n  a # bx\n  y\n# c\nk: 1\n"},
+		{"below one that is not", "notes: a\n\n# b\n  # c\n# d\nk: 1\n", "notes: |-\n  ax\n  y\n\n# b\n# c\n# d\nk: 1\n"},
+		{"in a block", "notes: |\n  a\n  # b\nk: 1\n", "notes: |-\n  a\n  # b\n  x\n  y\nk: 1\n"},
+		{"at the end", "k: 1\nnotes: a\n# b\n   # c\n", "k: 1\nnotes: |-\n  ax\n  y\n# b\n# c\n"},
+	} {
+		for _, nl := range []string{"\n", "\r\n"} {
+			t.Run(tt.name+strings.ReplaceAll(strings.ReplaceAll(nl, "\n", " LF"), "\r", " CR"), func(t *testing.T) {
+				s := mustParse(t, strings.ReplaceAll(tt.in, "\n", nl))
+				mustApply(t, s, note)
+				want := strings.ReplaceAll(tt.want+missing+"last_updated: null\n", "\n", nl)
+				if got := mustBytes(t, s); got != want {
+					t.Errorf("got\n%q\nwant\n%q", got, want)
+				}
+				roundTrip(t, s)
+			})
+		}
+	}
+}
+
+// So it is with a list that becomes empty, and with one in brackets.
+func TestDeepCommentsOfLists(t *testing.T) {
+	for in, want := range map[string]string{
+		"pending_actions:\n  - a\n  # more here\n":  "pending_actions: []\n# more here\n",
+		"pending_actions: [a]\n  # more here\n":     "pending_actions: []\n# more here\n",
+		"  pending_actions: [a]\n    # more here\n": "  pending_actions: []\n  # more here\n",
+	} {
+		s := mustParse(t, in)
+		mustApply(t, s, Change{OpSet, "pending_actions", []any{}})
+		if got := mustBytes(t, s); !strings.HasPrefix(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		roundTrip(t, s)
+	}
+}
+
 func TestKeysStayData(t *testing.T) {
 	for _, key := range []string{
 		"a: b", "<<", "*x", "&x", "!!tag", "---", "...", "__proto__", "Goals", "GOALS", "goals ", " goals", "1", "1.5", "true", "no", "null", "~",
