@@ -19,6 +19,7 @@ import (
 	"rouse/agent/config"
 	"rouse/agent/schedule"
 	"rouse/internal/proc"
+	"rouse/internal/vault"
 )
 
 func (a *app) newSchedule() *cobra.Command {
@@ -144,14 +145,20 @@ func (w *waker) scheduler(dirs []string, limit int) *schedule.Scheduler {
 	}
 }
 
-// wake runs `rouse run --due`; one that hangs is ended.
+// wake runs `rouse run --due`, with the variables of the home's .env, as cron does;
+// one that hangs is ended.
 func (w *waker) wake(ctx context.Context, home string) {
 	w.mu.Lock()
 	timeout := w.timeouts[home] + w.hangs
 	w.mu.Unlock()
+	env, err := vault.ReadEnv(agent.Home{Dir: home}.Env())
+	if err != nil {
+		w.say(home, err.Error())
+	}
 	out := &firstBytes{left: 4 << 10}
 	exit, err := w.runner.Run(ctx, proc.Command{
-		Argv: []string{w.program, "run", "--due", "--home", home}, Dir: home, Stdout: out, Stderr: out, Timeout: timeout, Grace: w.grace,
+		Argv: []string{w.program, "run", "--due", "--home", home}, Dir: home, Env: environ(env),
+		Stdout: out, Stderr: out, Timeout: timeout, Grace: w.grace,
 	})
 	switch {
 	case err != nil:
@@ -162,6 +169,13 @@ func (w *waker) wake(ctx context.Context, home string) {
 	for line := range strings.Lines(out.String()) {
 		w.say(home, strings.TrimSuffix(line, "\n"))
 	}
+}
+
+func environ(variables []vault.Variable) (list []string) {
+	for _, v := range variables {
+		list = append(list, v.Name+"="+v.Value)
+	}
+	return list
 }
 
 // say prints a line about a home.
