@@ -46,6 +46,38 @@ func TestRecoveryMeetsFaultsTwice(t *testing.T) {
 	t.Logf("other outcomes 0 / %d faults, each met twice, while %d interrupted cycles were settled", points, interrupted)
 }
 
+// A snapshot that is gone, as after a power cut, is no reason to forget a call
+// whose outcome is unknown, also where active.yaml was edited since: the edit
+// stays, and what the cycle noted is added to it, once, wherever that is
+// interrupted.
+func TestSettleAnEditWithoutSnapshot(t *testing.T) {
+	r := newRig(t, filepath.Join(quickDir(t), "home"), oldState)
+	a, m := r.agent(unsynced{disk.OS{}}, whole...)
+	m.during = func(i int) {
+		if i == 3 {
+			panic("killed")
+		}
+	}
+	crash(func() { a.RunOnce(t.Context()) })
+	id := r.cycles()[0]
+	r.must(os.Remove(r.home.Before(id)))
+	const edit = "# mine\ncurrent_task: mine\nnotes: mine\n"
+	r.must(os.WriteFile(r.home.Active(), []byte(edit), 0o600))
+	points := disktest.Sweep(t, []disktest.Fault{{Mode: disktest.CrashBefore}, {Mode: disktest.CrashAfter}}, func(f *disktest.Faulty) {
+		again := copied(r, r.home.Dir+".again")
+		settleFaulty(t, again, f)
+		a, _ := again.agent(unsynced{disk.OS{}})
+		_, err := a.settle()
+		r.must(err)
+		text, notes := again.active(), again.state(again.home.Active()).Notes()
+		if !strings.HasPrefix(text, "# mine\ncurrent_task: mine\n") || !strings.HasPrefix(notes, "mine\n[TOOL] effect") ||
+			strings.Count(notes, "did b") != 1 || strings.Count(notes, "[INTERRUPTED] cycle "+id) != 1 {
+			t.Fatalf("%v: %s", f.Fault, text)
+		}
+	})
+	t.Logf("notes lost or doubled 0 / %d crashes", points)
+}
+
 // recoveryFaults are the crashes and what can come of one error, or all faults.
 func recoveryFaults() []disktest.Fault {
 	all := disktest.Faults()

@@ -66,8 +66,11 @@ func (a *Agent) settleCycle(id string) error {
 	if err := a.rebuild(c, t); err != nil {
 		return err // the next wake says so again, until it is mended or reset
 	}
-	if c.base == nil { // it was interrupted before it did anything
+	switch {
+	case c.base == nil && t.iterations == 0:
 		return a.giveUp(c, "interrupted before it began")
+	case c.base == nil:
+		return a.giveUp(c, "interrupted, and its memory was removed; "+t.unknown())
 	}
 	_, err = a.finish(c, t.ending(id), t.took)
 	return err
@@ -98,6 +101,9 @@ func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 // the cycle had not come so far as to keep a snapshot.
 func (a *Agent) rebuild(c *cycle, t trace) error {
 	base, err := a.base(c.id, t)
+	if errors.Is(err, errLost) {
+		return a.rebuildNotes(c)
+	}
 	if base == nil || err != nil {
 		return err
 	}
@@ -117,6 +123,9 @@ func (a *Agent) rebuild(c *cycle, t trace) error {
 	return nil
 }
 
+// errLost says that _before is lost, and active.yaml no longer what it was.
+var errLost = errors.New("the state as the cycle found it is lost")
+
 // base is the state as the cycle found it: _before, or active.yaml where that is
 // lost and this has not changed; nil where there was no _before yet.
 func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
@@ -124,13 +133,41 @@ func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
 	if err == nil {
 		return base, nil
 	}
-	if active, hash, loadErr := a.Home.Load(); loadErr == nil && hash == t.base && t.iterations > 0 {
+	active, hash, loadErr := a.Home.Load()
+	if loadErr == nil && hash == t.base && t.iterations > 0 {
 		return active, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case hash != "" && t.iterations > 0:
+		return nil, errLost
 	}
-	return nil, err
+	return nil, nil
+}
+
+// rebuildNotes adds what the cycle noted to active.yaml as it now is. What else
+// the cycle changed cannot be told from an edit; its journal has it.
+func (a *Agent) rebuildNotes(c *cycle) (err error) {
+	if c.base, c.baseHash, err = a.Home.Load(); err != nil {
+		return err
+	}
+	c.state = c.base.Clone()
+	var notes strings.Builder
+	for e, err := range journal.Read(a.Home.Journal(c.id)) {
+		if err != nil {
+			return err
+		}
+		for _, change := range journal.Changes(e) {
+			if text, ok := change.Value.(string); ok && change.Op == scratchpad.OpAppend && change.Key == "notes" {
+				notes.WriteString(text)
+			}
+		}
+	}
+	if strings.Contains(c.base.Notes(), notes.String()) { // saved before it was interrupted again
+		return nil
+	}
+	return c.state.Apply(appendNote(notes.String()))
 }
 
 // sweep removes the temporary files of writers that died: our own, and those of
@@ -227,17 +264,20 @@ func (t *trace) ending(id string) journal.End {
 	if t.end != nil {
 		return *t.end
 	}
-	text := "interrupted: the cycle ended without sleeping"
-	var unknown []string
-	for _, i := range t.open {
-		unknown = append(unknown, fmt.Sprintf("step %d %s(%s)", i.Step, i.Tool, journal.Line(string(i.Args), 300)))
-	}
-	said := "no call was under way"
-	if len(unknown) > 0 {
-		said = "outcome unknown, it may have run and is not repeated: " + strings.Join(unknown, "; ")
-	}
 	return journal.End{
-		Outcome: journal.Failed, Exit: 1, Error: text,
-		Changes: []scratchpad.Change{appendNote(fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping; %s", id, said))},
+		Outcome: journal.Failed, Exit: 1, Error: "interrupted: the cycle ended without sleeping",
+		Changes: []scratchpad.Change{appendNote(fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping; %s", id, t.unknown()))},
 	}
+}
+
+// unknown names the calls that had begun and have no result.
+func (t *trace) unknown() string {
+	if len(t.open) == 0 {
+		return "no call was under way"
+	}
+	var calls []string
+	for _, i := range t.open {
+		calls = append(calls, fmt.Sprintf("step %d %s(%s)", i.Step, i.Tool, journal.Line(string(i.Args), 300)))
+	}
+	return "outcome unknown, it may have run and is not repeated: " + strings.Join(calls, "; ")
 }
