@@ -133,14 +133,15 @@ func (h Home) Cycles(limit int) ([]string, error) {
 	return newest(h.Logs(), "cycle_", ".jsonl", limit)
 }
 
-// newestID is the newest cycle that the home has any trace of, or "".
+// newestID is the newest cycle that the home has any trace of, or "". Where there
+// is no log, it is the newest snapshot, or the newest reset: that may have removed
+// what was before it, but not what was kept under the names of those cycles.
 func (h Home) newestID() (string, error) {
 	ids, err := h.Cycles(1)
-	if err != nil {
-		return "", err
-	}
-	if len(ids) == 0 { // the logs may have been cleaned
-		ids, err = newest(h.Memory(), "", "_before.yaml", 1)
+	for _, suffix := range []string{"_before.yaml", "_reset.yaml"} {
+		if err == nil && len(ids) == 0 {
+			ids, err = newest(h.Memory(), "", suffix, 1)
+		}
 	}
 	if err != nil || len(ids) == 0 {
 		return "", err

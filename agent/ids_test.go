@@ -59,6 +59,8 @@ func TestIDs(t *testing.T) {
 			[]string{"2026-07-01T10:00:00Z"}, []string{"20260701_120501"}},
 		{"the newest log was removed", []string{"logs/cycle_20260701_110000.jsonl", "scratchpad/20260701_120000_before.yaml"},
 			[]string{"2026-07-01T10:00:00Z"}, []string{"20260701_120001"}},
+		{"all but a reset was removed", []string{"scratchpad/20260701_120500_reset.yaml"},
+			[]string{"2026-07-01T10:00:00Z"}, []string{"20260701_120501"}},
 		{"the snapshot is there already", []string{"scratchpad/20260701_120000_after.yaml"},
 			[]string{"2026-07-01T10:00:00Z"}, []string{"20260701_120001"}},
 	}
@@ -112,6 +114,25 @@ func (r *rig) contents() map[string]string {
 		}
 	}
 	return all
+}
+
+// A reset that removes all that earlier cycles left does not give their ids to
+// others: what the store of observations holds is still theirs.
+func TestIDsAfterAReset(t *testing.T) {
+	r := newRig(t, "", oldState)
+	last := ""
+	for i := range 4 {
+		if id := r.cycleID(); id <= last {
+			t.Errorf("cycle %s after %s", id, last)
+		} else {
+			last = id
+		}
+		r.now = r.now.Add(-time.Hour * time.Duration(i))
+		a, _ := r.agent(nil)
+		if _, err := a.Reset(true); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // A name of a reset is never one that is taken.

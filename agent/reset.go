@@ -60,12 +60,14 @@ func (a *Agent) settleOrGiveUp() error {
 	return cmp.Or(a.giveUp(c, a.Redact.String("not settled: "+err.Error())), err)
 }
 
-// setAside renames active.yaml to the first free name.
+// setAside renames active.yaml to the first free name that is not before the
+// newest cycle: where all else is removed, it says which ids are taken.
 func (a *Agent) setAside() (string, error) {
 	if !exists(a.Home.Active()) {
 		return "", nil
 	}
-	id := a.now().Format(cycleForm)
+	newest, _ := a.Home.newestID() // logs that cannot be read keep no memory from being put aside
+	id := max(a.now().Format(cycleForm), newest)
 	for exists(a.Home.Reset(id)) {
 		id = nextID(a.now(), id)
 	}
