@@ -37,6 +37,8 @@ func (n Notebook) check() error {
 	switch {
 	case !oneOf(n.Backend, "local", "remote"):
 		return fmt.Errorf("notebook.backend %q: use local or remote", n.Backend)
+	case n.Memory != 0 && n.Memory < 64<<20:
+		return errors.New("notebook.memory: use at least 64MiB, with its unit, or nothing for no limit")
 	case n.TokenEnv != "" && !variable().MatchString(n.TokenEnv):
 		return errors.New("notebook.token_env: name the environment variable that holds the token, not the token")
 	case n.Backend == "remote" && (n.Endpoint == "" || n.TokenEnv == ""):

@@ -14,6 +14,7 @@ func TestNotebook(t *testing.T) {
 		{"notebook: {memory: \"\"}", ""},
 		{"notebook: {credentials: [postgres/PROD_DB]}", ""},
 		{"notebook: {backend: remote, endpoint: 'https://a.example/nb', token_env: NB_TOKEN}", ""},
+		{"notebook: {memory: 512}", "at least 64MiB"},
 		{"notebook: {backend: cloud}", "use local or remote"},
 		{"notebook: {idle: 0s}", "above 0"},
 		{"notebook: {backend: remote}", "needs notebook.endpoint"},

@@ -153,6 +153,23 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestNotStarted: a process that does not start, as where it has too little
+// memory, costs no environment whose Python runs.
+func TestNotStarted(t *testing.T) {
+	c := config(t)
+	if err := os.WriteFile(filepath.Join(c.Workspace, "resource.py"), []byte("import os\nos._exit(9)"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Memory, c.Env = 1<<30, []string{"PYTHONPATH=" + c.Workspace}
+	r := open(t, c)
+	if _, err := r.Execute(t.Context(), notebook.Job{Code: "1"}, func(notebook.Event) {}); err == nil || !strings.Contains(err.Error(), "exit code 9") {
+		t.Errorf("it runs: %v", err)
+	}
+	if _, err := os.Readlink(r.path(venvName)); err != nil {
+		t.Errorf("the environment was made anew: %v", err)
+	}
+}
+
 // TestClean: a process sees nothing of ours but what it was given.
 func TestClean(t *testing.T) {
 	t.Setenv("HOSTILE_API_KEY", "x")

@@ -22,7 +22,7 @@ const (
 )
 
 // ready sees to it that there is a process that can run cells. One that was
-// lost is replaced; an environment that does not work is made anew, once.
+// lost is replaced; an environment whose Python does not run is made anew, once.
 func (r *Runtime) ready(ctx context.Context, started func(proc.Identity)) error {
 	if r.kernel != nil {
 		select {
@@ -41,7 +41,7 @@ func (r *Runtime) ready(ctx context.Context, started func(proc.Identity)) error 
 		return err
 	}
 	err := r.boot(ctx)
-	if errors.Is(err, errEnvironment) && ctx.Err() == nil {
+	if errors.Is(err, errEnvironment) && !r.runs(ctx) && ctx.Err() == nil {
 		if err = r.rebuild(ctx); err == nil {
 			err = r.boot(ctx)
 		}

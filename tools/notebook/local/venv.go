@@ -78,15 +78,32 @@ func (r *Runtime) create(ctx context.Context) error {
 	if _, err := r.command(ctx, proc.Command{Argv: r.creator(), Timeout: createTimeout, Env: r.c.InstallEnv}); err != nil {
 		return err
 	}
-	version, err := r.command(ctx, proc.Command{Argv: []string{r.interpreter(), "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"}, Timeout: probeTimeout})
+	version, err := r.version(ctx)
 	if err != nil {
 		return fmt.Errorf("it does not run: %w", err)
 	}
-	b, err := json.Marshal(record{strings.TrimSpace(version), r.c.Python, r.c.Isolated})
+	b, err := json.Marshal(record{version, r.c.Python, r.c.Isolated})
 	if err != nil {
 		return err
 	}
 	return disk.Replace(r.c.FS, r.path(venvName, recordName), append(b, '\n'), 0o600)
+}
+
+// version is that of the environment's Python, which runs for it.
+func (r *Runtime) version(ctx context.Context) (string, error) {
+	said, err := r.command(ctx, proc.Command{Argv: []string{r.interpreter(), "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"}, Timeout: probeTimeout})
+	return strings.TrimSpace(said), err
+}
+
+// runs reports whether the environment's Python runs and is the one that it was
+// made with: then a new environment is no help, and would cost its packages.
+func (r *Runtime) runs(ctx context.Context) bool {
+	have, err := r.record()
+	if err != nil {
+		return false
+	}
+	version, err := r.version(ctx)
+	return err == nil && version == have.Python
 }
 
 // creator is the command line that makes an environment.
