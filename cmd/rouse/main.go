@@ -11,11 +11,13 @@ import (
 	"io"
 	"log"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/agent/journal"
 	"rouse/internal/redact"
 )
 
@@ -97,12 +99,16 @@ func (a *app) main(args []string) int {
 	if err == nil {
 		return 0
 	}
-	if text := err.Error(); text != "" {
+	if text := strings.TrimSpace(err.Error()); text != "" {
 		// A message may quote a file of the operator's; cron would mail it.
-		fmt.Fprintf(a.stderr, "rouse: %s\n", redact.FromEnv(a.environ, a.secrets).String(text))
+		text = redact.FromEnv(a.environ, a.secrets).String(text)
+		fmt.Fprintf(a.stderr, "rouse: %s\n", journal.Line(text, maxMessage))
 	}
 	return exitCode(err)
 }
+
+// maxMessage bounds the one line that says what went wrong, in characters.
+const maxMessage = 4000
 
 func exitCode(err error) int {
 	var c *coded

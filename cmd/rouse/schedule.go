@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ func (a *app) schedule(dirs []string, limit int) error {
 	}
 	s := a.waker(program).scheduler(dirs, limit)
 	if found, err := s.Homes(); err != nil || len(found) == 0 {
-		return usage(errors.Join(err, fmt.Errorf("no home in %s: none has rules.md", strings.Join(dirs, ", "))))
+		return usage(cmp.Or(err, fmt.Errorf("no home in %s: none has rules.md", strings.Join(dirs, ", "))))
 	}
 	ctx, stop := untilSignal()
 	defer stop()
