@@ -16,6 +16,7 @@ import (
 
 // status is what `rouse status --json` prints.
 type status struct {
+	there       bool           // there is a file of the state
 	Home        string         `json:"home"`
 	State       string         `json:"state"`
 	SizeBytes   int64          `json:"size_bytes"`
@@ -75,7 +76,7 @@ func summarize(h agent.Home, s *scratchpad.State) status {
 		Task: scratchpad.TaskText(s.CurrentTask()), Completed: len(s.Completed()),
 	}
 	if info, err := os.Stat(h.Active()); err == nil {
-		st.SizeBytes = info.Size()
+		st.there, st.SizeBytes = true, info.Size()
 	}
 	for _, p := range s.Pending() {
 		st.Pending = append(st.Pending, scratchpad.TaskText(p))
@@ -93,12 +94,7 @@ func (a *app) printStatus(st status) {
 		}
 	}
 	row("home", st.Home)
-	switch {
-	case st.SizeBytes == 0:
-		row("memory", st.State+" is not there yet: the next cycle begins with the initial state")
-	default:
-		row("memory", fmt.Sprintf("%s, %d bytes, saved %s", st.State, st.SizeBytes, st.LastUpdated))
-	}
+	row("memory", memoryLine(st))
 	row("task", orNone(journal.Line(st.Task, 200)))
 	row("pending", fmt.Sprint(len(st.Pending)))
 	for _, p := range st.Pending[:min(3, len(st.Pending))] {
@@ -110,6 +106,16 @@ func (a *app) printStatus(st status) {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
 	}
 	st.print(out, row)
+}
+
+func memoryLine(st status) string {
+	switch {
+	case !st.there:
+		return st.State + " is not there yet: the next cycle begins with the initial state"
+	case st.LastUpdated == "":
+		return fmt.Sprintf("%s, %d bytes, never saved by a cycle", st.State, st.SizeBytes)
+	}
+	return fmt.Sprintf("%s, %d bytes, saved %s", st.State, st.SizeBytes, st.LastUpdated)
 }
 
 func orNone(s string) string {
