@@ -53,12 +53,21 @@ type loaded struct {
 	size  int64
 	fresh int64 // bytes after the newest state line
 	torn  bool  // the last line is not whole
+	bad   int   // lines that cannot be read
+}
+
+// open opens the ledger for reading. It waits for no FIFO.
+func (l *Ledger) open() (*os.File, error) {
+	if info, err := os.Stat(l.Path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file; move it away", l.Path)
+	}
+	return os.Open(l.Path)
 }
 
 // load reads the end of the ledger. A line that is not whole, as a killed
 // process leaves one, is passed over.
 func (l *Ledger) load() (loaded, error) {
-	f, err := os.Open(l.Path)
+	f, err := l.open()
 	if errors.Is(err, fs.ErrNotExist) {
 		return loaded{state: newState()}, nil
 	}
@@ -69,9 +78,6 @@ func (l *Ledger) load() (loaded, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return loaded{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return loaded{}, errors.New("not a regular file")
 	}
 	for want := int64(tail); ; want *= 4 {
 		got, ok, err := loadEnd(f, info.Size(), want)
@@ -103,6 +109,8 @@ func loadEnd(f io.ReaderAt, size, want int64) (got loaded, ok bool, err error) {
 		var r Record
 		if json.Unmarshal(line, &r) == nil {
 			got.apply(r)
+		} else if len(line) > 0 {
+			got.bad++
 		}
 	}
 	return got, ok || whole, nil
@@ -122,7 +130,7 @@ func (l *Ledger) Records() iter.Seq2[Record, error] {
 
 func (l *Ledger) lines() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		f, err := os.Open(l.Path)
+		f, err := l.open()
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 )
 
@@ -80,6 +81,9 @@ func (l *Ledger) Summary(entries List) (Summary, error) {
 		return Summary{}, wrap(err)
 	}
 	sum := Summary{Last: have.Newest, Asked: have.Asks[NextWake], Next: have.nextDue(entries, l.now(), l.salt(), l.lives)}
+	if have.bad > 0 {
+		sum.Problems = append(sum.Problems, fmt.Sprintf("%d lines of %s cannot be read, and what they say of slots is lost; was it changed, or the disk full?", have.bad, filepath.Base(l.Path)))
+	}
 	late := l.now().Sub(sum.Next)
 	switch {
 	case len(entries) > 0 && len(have.Marks) == 0:
