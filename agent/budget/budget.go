@@ -21,6 +21,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -266,4 +267,15 @@ func (b *Budget) Uses(ctx context.Context) (list []Use, err error) {
 		return nil
 	})
 	return list, err
+}
+
+// Damage says in words what of the ledger could not be read; "" is nothing.
+func (b *Budget) Damage(ctx context.Context) (text string, err error) {
+	err = b.locked(ctx, func() error {
+		if n := b.read.bad; n > 0 {
+			text = fmt.Sprintf("%d lines of %s cannot be read, and what they say was spent does not count; was it changed, or the disk full?", n, filepath.Base(b.path()))
+		}
+		return nil
+	})
+	return text, err
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -233,5 +234,32 @@ func TestUses(t *testing.T) {
 	want := []Use{{"day_money", "0.25 USD", "2 USD"}, {"month_calls", "1 tool call", "1 tool call"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// What cannot be read of the ledger is said; what stands in its place is not waited for.
+func TestDamage(t *testing.T) {
+	now := noon
+	dir := t.TempDir()
+	limits := Limits{Day: Amount{Calls: 5}}
+	b := open(dir, limits, &now)
+	if err := b.Call(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := b.Damage(t.Context()); text != "" || err != nil {
+		t.Errorf("%s, %v", text, err)
+	}
+	if err := os.WriteFile(b.path(), []byte("\x00\x00\x00\nnot from us\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b = open(dir, limits, &now)
+	if text, err := b.Damage(t.Context()); !strings.HasPrefix(text, "2 lines of spend.jsonl cannot be read") || err != nil {
+		t.Errorf("%s, %v", text, err)
+	}
+	if err := errors.Join(os.Remove(b.path()), syscall.Mkfifo(b.path(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Call(t.Context()); err == nil || !strings.Contains(err.Error(), "spend.jsonl is not a regular file; move it away") {
+		t.Error(err)
 	}
 }

@@ -56,12 +56,13 @@ type book struct {
 	days, cycles map[string]Amount
 	spent        map[key]Amount // by day and cycle
 	held         map[string]record
+	bad          int // lines that cannot be read
 }
 
 type key struct{ day, cycle string }
 
 func newBook() book {
-	return book{map[string]Amount{}, map[string]Amount{}, map[key]Amount{}, map[string]record{}}
+	return book{map[string]Amount{}, map[string]Amount{}, map[key]Amount{}, map[string]record{}, 0}
 }
 
 // month sums up the days of a month such as 2026-04.
@@ -130,6 +131,9 @@ func (b *Budget) locked(ctx context.Context, do func() error) error {
 // catchUp reads what was written since the last time, or all of a file that
 // another process has summed up.
 func (b *Budget) catchUp() error {
+	if info, err := os.Stat(b.path()); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file; move it away", b.path())
+	}
 	f, err := os.Open(b.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		b.read, b.file, b.offset = newBook(), nil, 0
@@ -164,6 +168,8 @@ func (b *Budget) applyAll(data []byte) {
 	for line := range bytes.Lines(data) {
 		if r, ok := parse(line); ok {
 			b.read.apply(r)
+		} else if len(bytes.TrimSpace(line)) > 0 {
+			b.read.bad++
 		}
 	}
 }

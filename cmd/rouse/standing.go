@@ -111,6 +111,9 @@ func (a *app) addLimits(s *standing, h agent.Home, conf config.Config) {
 	for _, u := range uses {
 		s.Limits = append(s.Limits, use(u))
 	}
+	if damage, err := b.Damage(ctx); err == nil && damage != "" {
+		s.Problems = append(s.Problems, damage)
+	}
 }
 
 // tellFor is how long the status speaks of a notification that did not arrive.
