@@ -48,7 +48,7 @@ func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) 
 	if err != nil {
 		return err
 	}
-	granted, err := a.credentials(h, conf.Notebook.Credentials)
+	granted, err := a.credentials(h, conf)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"rouse/agent"
+	"rouse/agent/config"
 	"rouse/internal/disk"
 	"rouse/internal/vault"
 )
@@ -49,24 +50,24 @@ type credentials struct {
 }
 
 // credentials reads the connections of the vault and of .env, if there are any,
-// and grants those that are named.
-func (a *app) credentials(h agent.Home, names []string) (credentials, error) {
+// and grants those that rouse.yaml names.
+func (a *app) credentials(h agent.Home, c config.Config) (credentials, error) {
 	var all []vault.Variable
 	if v := a.vault(h); v.Exists() {
-		c, err := v.Load()
+		known, err := v.Load()
 		if err != nil {
 			return credentials{}, usage(err)
 		}
-		all = c.Variables()
+		all = known.Variables()
 	}
 	env, err := vault.ReadEnv(h.Env())
 	if err != nil {
 		return credentials{}, usage(err)
 	}
 	all = append(all, env...)
-	granted, err := vault.Grant(all, names)
+	granted, err := vault.Grant(all, c.Notebook.Credentials)
 	if err != nil {
-		return credentials{}, usage(fmt.Errorf("rouse.yaml: notebook.credentials: %w", err))
+		return credentials{}, usage(c.Wrong(fmt.Errorf("notebook.credentials: %w", err)))
 	}
 	secret := slices.Sorted(maps.Keys(vault.Secrets(granted)))
 	return credentials{vault.Environ(granted), secret, vault.Secrets(all)}, nil

@@ -106,7 +106,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	granted, err := a.credentials(h, c.Notebook.Credentials)
+	granted, err := a.credentials(h, c)
 	if err == nil {
 		_, err = a.remoteToken(c.Notebook)
 	}
