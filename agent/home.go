@@ -133,6 +133,11 @@ func (h Home) Cycles(limit int) ([]string, error) {
 	return newest(h.Logs(), "cycle_", ".jsonl", limit)
 }
 
+// Knows reports whether the home has a log or a snapshot of a cycle.
+func (h Home) Knows(cycle string) bool {
+	return exists(h.Journal(cycle)) || exists(h.Before(cycle)) || exists(h.After(cycle))
+}
+
 // newestID is the newest cycle that the home has any trace of, or "". Where there
 // is no log, it is the newest snapshot, or the newest reset: that may have removed
 // what was before it, but not what was kept under the names of those cycles.

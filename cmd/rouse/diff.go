@@ -37,6 +37,9 @@ Exit codes: 0, 1 if there is no such cycle, 2 if a snapshot cannot be read.`,
 }
 
 func (a *app) diff(args []string, unified, asJSON bool) error {
+	if unified && asJSON {
+		return usage(errors.New("--unified and --json exclude each other"))
+	}
 	h, id, err := a.openCycle(args)
 	if err != nil {
 		return err
@@ -62,20 +65,25 @@ func (a *app) diff(args []string, unified, asJSON bool) error {
 
 func snapshot(h agent.Home, path, id string) (*scratchpad.State, error) {
 	s, err := h.LoadFile(path)
+	return s, missing(h, path, id, err)
+}
+
+// missing says of a snapshot that is not there why that may be.
+func missing(h agent.Home, path, id string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("cycle %s has no %s; it may be awake or interrupted, see rouse cycles", id, h.Rel(path))
+		return fmt.Errorf("cycle %s has no %s; it may be awake or interrupted, see rouse cycles", id, h.Rel(path))
 	}
-	return s, err
+	return err
 }
 
 func (a *app) unifiedDiff(h agent.Home, id string) error {
 	before, err := os.ReadFile(h.Before(id))
 	if err != nil {
-		return fmt.Errorf("diff: %w", err)
+		return missing(h, h.Before(id), id, err)
 	}
 	after, err := os.ReadFile(h.After(id))
 	if err != nil {
-		return fmt.Errorf("diff: %w", err)
+		return missing(h, h.After(id), id, err)
 	}
 	out := terminal(a.stdout)
 	text := udiff.Unified(h.Rel(h.Before(id)), h.Rel(h.After(id)), string(before), string(after))

@@ -94,6 +94,9 @@ func pickCycle(h agent.Home, args []string) (string, error) {
 		if !agent.ValidCycle(args[0]) {
 			return "", usage(fmt.Errorf("%q is not a cycle; they look like 20260401_150154, see rouse cycles", args[0]))
 		}
+		if !h.Knows(args[0]) {
+			return "", fmt.Errorf("there is no cycle %s; see rouse cycles --all", args[0])
+		}
 		return args[0], nil
 	}
 	ids, err := h.Cycles(1)

@@ -148,6 +148,10 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 	root.AddCommand(a.newInit(), a.newRun(), a.newStatus(), a.newCycles(), a.newLog(), a.newDiff(),
 		a.newReset(), a.newObservation(), a.newMCP(), a.newNotebook(), a.newVault(), a.newCost(), a.newPause(), a.newResume(),
 		a.newSchedule(), a.newSlots(), a.newInstall(), a.newUninstall(), a.newDoctor(), a.newVersion())
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // it takes any word for a wish for help
+		c.Args, c.RunE = strict(cobra.NoArgs), func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
 	return root
 }
 
