@@ -103,9 +103,21 @@ func (s *Sleep) text(cycle string) string {
 func changeText(changes []scratchpad.Change) string {
 	var parts []string
 	for _, c := range changes {
-		parts = append(parts, fmt.Sprintf("%s %s %s", c.Op, Line(c.Key, 64), Line(fmt.Sprint(c.Value), 300)))
+		parts = append(parts, fmt.Sprintf("%s %s %s", c.Op, Line(c.Key, 64), Line(shown(c.Value), 300)))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// shown is a text as it is, and any other value as JSON.
+func shown(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	data, err := encode(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
 }
 
 func ms(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
