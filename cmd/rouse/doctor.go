@@ -137,7 +137,10 @@ func checkRules(h agent.Home) check {
 
 func checkState(h agent.Home) check {
 	s, hash, err := h.Load()
+	_, missing := os.Lstat(h.Active())
 	switch {
+	case err != nil && missing != nil: // it would begin with initial.yaml
+		return check{Check: "memory", Found: err.Error(), Hint: "mend that file, or remove it: a memory then begins empty"}
 	case err != nil:
 		return check{Check: "memory", Found: err.Error(), Hint: "mend the line, or put the memory aside with rouse reset"}
 	case hash == "":
