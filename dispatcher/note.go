@@ -15,8 +15,8 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 	if d.Notes == "" || d.Notes == tools.NoteOff {
 		return nil
 	}
-	if t, ok := d.find(o.Tool); ok && t.Raw != nil && tools.HasOwnNote(t.Raw) {
-		return nil // a tool of ours has none
+	if t, ok := d.find(o.Tool); ok && tools.HasOwnNote(t.Parameters()) {
+		return nil
 	}
 	var text string
 	o.Args, text = tools.TakeNote(o.Args)

@@ -86,7 +86,8 @@ func (a *app) examine(h agent.Home) []check {
 	if err != nil {
 		return append(checks, check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
 	}
-	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model), a.checkTools(h, c))
+	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model))
+	checks = append(checks, a.checkTools(h, c)...)
 	checks = append(checks, a.checkServers(h, c)...)
 	for _, g := range append(proc.Enforced(), hidden()) {
 		checks = append(checks, checkGuard(g))
@@ -198,16 +199,16 @@ func (a *app) checkClock(h agent.Home) check {
 	return check{Check: "cycles", OK: true, Found: "the newest is " + c.Cycle + ", " + c.Outcome}
 }
 
-func (a *app) checkTools(h agent.Home, c config.Config) check {
+func (a *app) checkTools(h agent.Home, c config.Config) []check {
 	set, err := a.tools(h, c, &proc.Runner{})
 	if err != nil {
-		return check{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}
+		return []check{{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}}
 	}
 	var names []string
 	for _, t := range set.All() {
 		names = append(names, t.Name)
 	}
-	return check{Check: "tools", OK: true, Found: strings.Join(names, ", ")}
+	return append([]check{{Check: "tools", OK: true, Found: strings.Join(names, ", ")}}, checkNotes(set.All())...)
 }
 
 // modelPatience is how long the doctor waits for the model's server.
