@@ -60,7 +60,8 @@ func (n *Notifier) take(ctx context.Context) (e Event, sink Sink, ok bool, err e
 				if d.Status == Sending && !d.Owner.Alive() {
 					d.Status, changed = Unknown, true
 				}
-				if d.Status != ToSend || n.now().Before(d.Next) {
+				wait := d.Next.Sub(n.now())
+				if d.Status != ToSend || wait > 0 && wait <= longestWait { // a longer one is of a clock that was set back
 					continue
 				}
 				at := slices.IndexFunc(n.Sinks, func(s Sink) bool { return n.name(s) == d.Sink })

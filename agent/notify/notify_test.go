@@ -186,6 +186,21 @@ func TestSinksThatAreNoSinks(t *testing.T) {
 	}
 }
 
+// An attempt that failed before the clock was set back is not waited for until
+// the clock is there again.
+func TestClockSetBack(t *testing.T) {
+	r := newRig(t, Sink{Command: []string{"sh", "-c", "cat >> got; exit 7"}})
+	r.must(r.Cycle(t.Context(), Outcome{"1", journal.Failed, "boom"}))
+	r.must(r.Deliver(t.Context()))
+	r.now = r.now.AddDate(-1, 0, 0)
+	r.must(r.Deliver(t.Context()))
+	r.must(r.Deliver(t.Context())) // which is too soon
+	list, err := r.Recent()
+	if r.must(err); list[0].Deliveries[0].Attempts != 2 {
+		t.Errorf("%+v", list)
+	}
+}
+
 // What somebody was killed while sending has an unknown outcome, and stays so.
 func TestKilledWhileSending(t *testing.T) {
 	r := newRig(t, Sink{Command: []string{"sleep", "300"}})

@@ -58,6 +58,16 @@ func (s Streak) Until(pauseAfter int) (until time.Time, ok bool) {
 	return s.Last.Add(min(firstGap<<more, longest)), true
 }
 
+// skew is by how much a clock may be put right between two cycles.
+const skew = time.Minute
+
+// Rests is [Streak.Until] where that is still to come. Failures that lie ahead of
+// now let nobody rest: the clock was set back, and when they were is not known.
+func (s Streak) Rests(now time.Time, pauseAfter int) (until time.Time, ok bool) {
+	until, ok = s.Until(pauseAfter)
+	return until, ok && now.Before(until) && !s.Last.After(now.Add(skew))
+}
+
 // Cause is what two errors share that were caused by the same: it has no numbers,
 // nor words that are partly numbers, such as times, ids and addresses; only a
 // status of HTTP stays, a word such as 401 or 503.

@@ -100,6 +100,19 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+func TestRests(t *testing.T) {
+	last := time.Date(2026, 4, 30, 12, 0, 0, 0, time.UTC)
+	s := Streak{Count: 5, Last: last}
+	for now, want := range map[time.Time]bool{
+		last: true, last.Add(29 * time.Minute): true, last.Add(30 * time.Minute): false,
+		last.Add(-time.Second): true, last.AddDate(-1, 0, 0): false, // the clock was set back
+	} {
+		if until, ok := s.Rests(now, 5); ok != want {
+			t.Errorf("at %s: %v until %s, want %v", now, ok, until, want)
+		}
+	}
+}
+
 func BenchmarkPaused(b *testing.B) {
 	home := b.TempDir()
 	for b.Loop() {

@@ -82,8 +82,8 @@ func watched(h agent.Home, conf config.Config) (paths []string) {
 // resting says until when a home is left alone after failures, and why.
 func (a *app) resting(h agent.Home, pauseAfter int) string {
 	s, err := h.Streak(pauseAfter)
-	until, ok := s.Until(pauseAfter)
-	if err != nil || !ok || !a.now().Before(until) {
+	until, ok := s.Rests(a.now(), pauseAfter)
+	if err != nil || !ok {
 		return ""
 	}
 	return journal.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), s.Count, a.redacted(s.Cause)), 300)
