@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -38,6 +39,10 @@ func TestPings(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", tt.ok, diff)
 		}
+	}
+	got = nil
+	if err := (Heartbeat{Target: s.URL + "/ping/uuid"}).Alive(); err != nil || !slices.Equal(got, []string{"GET /ping/uuid"}) {
+		t.Errorf("alive: %q, %v", got, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,9 @@ func (a *app) runDue(o runOptions) error {
 	tell := a.tellSlots(h, conf, wrote)
 	if slot == nil || err != nil {
 		tell.deliver()
+		if slices.ContainsFunc(wrote, func(r schedule.Record) bool { return r.Reason == idle }) {
+			_ = a.heartbeat(h, conf).Alive() // nobody is to be alarmed as there is nothing to do
+		}
 		return err
 	}
 	var report agent.Report
@@ -52,6 +56,9 @@ func (a *app) runDue(o runOptions) error {
 	return cmp.Or(err, settled)
 }
 
+// idle is why a slot is skipped where nothing is new.
+const idle = "idle"
+
 // gate says what keeps a home from running a slot.
 func (a *app) gate(h agent.Home, conf config.Config) schedule.Gate {
 	return func(s schedule.Slot) (reason, sentence string) {
@@ -62,7 +69,7 @@ func (a *app) gate(h agent.Home, conf config.Config) schedule.Gate {
 			return "failures", sentence
 		}
 		if s.IdleSkip && h.Idle(watched(h, conf)) {
-			return "idle", ""
+			return idle, ""
 		}
 		if err := a.affords(h, conf, s.Task); err != nil {
 			return "budget", err.Error()

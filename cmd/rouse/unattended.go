@@ -53,6 +53,11 @@ func (a *app) notifier(h agent.Home, c config.Config, r *proc.Runner, hide *reda
 	return n
 }
 
+// heartbeat is the home's sign of life.
+func (a *app) heartbeat(h agent.Home, c config.Config) notify.Heartbeat {
+	return notify.Heartbeat{Target: c.Heartbeat, Home: h.Dir, Now: a.now}
+}
+
 // shelfLife is how long the home keeps what cycles leave.
 func (a *app) shelfLife(h agent.Home, c config.Config) *retention.Store {
 	return &retention.Store{

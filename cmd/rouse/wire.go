@@ -14,7 +14,6 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/model"
-	"rouse/agent/notify"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/internal/vault"
@@ -129,7 +128,7 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	return &agent.Agent{
 		Budget: spending, Notify: a.notifier(h, c, runner, hide), Retention: a.shelfLife(h, c),
 		Waking:    a.wakingOf(h, c),
-		Heartbeat: notify.Heartbeat{Target: c.Heartbeat, Home: h.Dir, Now: a.now}, ModelName: modelName(c.Model), PauseAfter: c.Failures.PauseAfter,
+		Heartbeat: a.heartbeat(h, c), ModelName: modelName(c.Model), PauseAfter: c.Failures.PauseAfter,
 		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: a.boxes(notebooks{home: h, config: c, runner: runner, hide: hide, credentials: granted, environ: a.environ, now: a.now}, servers), Redact: hide, Mark: mark, Now: a.now,
 		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
 		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
