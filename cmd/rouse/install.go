@@ -19,7 +19,9 @@ import (
 	"rouse/agent/config"
 	"rouse/agent/schedule"
 	"rouse/internal/disk"
+	"rouse/internal/lazy"
 	"rouse/internal/proc"
+	"rouse/internal/vault"
 )
 
 func (a *app) newInstall() *cobra.Command {
@@ -106,6 +108,10 @@ func (a *app) install(via string, print bool, args []string) error {
 	if err := checkInstall(via, entries); err != nil {
 		return usage(err)
 	}
+	next := entries.Next(a.now())
+	if next.IsZero() {
+		return usage(errors.New("the schedule has no slot any more; see not_after in rouse.yaml"))
+	}
 	j, err := a.job(h)
 	if err != nil {
 		return err
@@ -134,7 +140,7 @@ func (a *app) install(via string, print bool, args []string) error {
 	if err := j.put(via); err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
-	fmt.Fprintf(a.stdout, "installed by %s; the next slot is %s\n", via, entries.Next(a.now()).Format("2006-01-02 15:04:05 -0700"))
+	fmt.Fprintf(a.stdout, "installed by %s; the next slot is %s\n", via, next.Format("2006-01-02 15:04:05 -0700"))
 	return nil
 }
 
@@ -215,7 +221,8 @@ func checkUnattendedModel(h agent.Home, env map[string]string) error {
 	return nil
 }
 
-// readEnv reads lines NAME=VALUE, as sh and systemd do for plain values.
+// readEnv reads .env. Of the three that read it, we, sh and systemd, each has rules
+// of its own: a line that they would not take alike is refused.
 func readEnv(path string) (map[string]string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -227,19 +234,29 @@ func readEnv(path string) (map[string]string, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s can be read by others; call: chmod 600 %s", path, quoted(path))
 	}
+	list, err := vault.ReadEnv(path)
+	if err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	env := map[string]string{}
-	for line := range strings.Lines(string(data)) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if ok && !strings.HasPrefix(name, "#") {
-			env[strings.TrimPrefix(name, "export ")] = strings.Trim(value, `'"`)
+	for i, line := range strings.Split(string(data), "\n") {
+		if line = strings.Trim(line, " \t"); line != "" && line[0] != '#' && !plainLine().MatchString(line) {
+			return nil, fmt.Errorf("%s: line %d: cron's shell would take it otherwise than it is meant; write NAME='value'", path, i+1)
 		}
+	}
+	env := map[string]string{}
+	for _, v := range list {
+		env[v.Name] = v.Value
 	}
 	return env, nil
 }
+
+// plainLine matches assignments in which a shell finds nothing to expand, to end
+// or to run.
+var plainLine = lazy.Regexp("^(?:export )?[A-Za-z_][A-Za-z0-9_]*=" + "(?:'[^']*'|\"[^\"$\x60\\\\]*\"|[][A-Za-z0-9_@%+=:,./^*?{}!-]*)(?:[ \t]+#.*)?$")
 
 // print shows what put would write.
 func (j job) print(via string) error {
