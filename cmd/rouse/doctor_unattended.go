@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"rouse/agent"
 	"rouse/agent/config"
@@ -157,11 +161,16 @@ func checkLimitsSet(conf config.Config) check {
 		Hint: "write one into rouse.yaml, such as limits: {day: {money: 1}}; see docs/limits.md"}
 }
 
-// checkPrograms looks for the programs that the configuration names.
+// checkPrograms looks for the programs and files that the configuration names.
 func (a *app) checkPrograms(h agent.Home, conf config.Config) (checks []check) {
 	look := func(what, program, dir, hint string) {
 		if err := a.lookUp(program, dir); err != nil {
 			checks = append(checks, check{Check: "programs", Found: what + ": " + err.Error(), Hint: hint})
+		}
+	}
+	write := func(what, file string) {
+		if err := canWrite(h.Folder(file)); err != nil {
+			checks = append(checks, check{Check: "files", Found: what + ": " + err.Error(), Hint: "name a file in a folder that is there; a URL begins with https://"})
 		}
 	}
 	const hint = "write its absolute path, or install again with a PATH that has it"
@@ -171,7 +180,12 @@ func (a *app) checkPrograms(h agent.Home, conf config.Config) (checks []check) {
 	for _, s := range conf.Notify {
 		if len(s.Command) > 0 {
 			look("notify", s.Command[0], h.Dir, hint)
+		} else {
+			write("notify", s.File)
 		}
+	}
+	if conf.Heartbeat != "" && !strings.Contains(conf.Heartbeat, "://") {
+		write("heartbeat", conf.Heartbeat)
 	}
 	if python := conf.Notebook.Python; python != "" && conf.Notebook.Backend == "local" {
 		look("notebook.python", python, h.Dir, hint)
@@ -182,6 +196,23 @@ func (a *app) checkPrograms(h agent.Home, conf config.Config) (checks []check) {
 		checks = append(checks, check{Check: "programs", OK: true, Found: "all that rouse.yaml names are there"})
 	}
 	return checks
+}
+
+// canWrite says why a file could not be written, or made. It makes none.
+func canWrite(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		path = filepath.Dir(path)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if err := unix.Access(path, unix.W_OK); err != nil {
+		return fmt.Errorf("write to %s: %w", path, err)
+	}
+	return nil
 }
 
 // lookUp finds a program as the system does that starts it.
