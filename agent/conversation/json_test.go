@@ -3,6 +3,7 @@ package conversation
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,35 @@ func TestOnlyTheLatestResults(t *testing.T) {
 	}
 	if strings.Contains(text, "no valid action") {
 		t.Error("a problem outlives a good reply")
+	}
+}
+
+// TestJSONEarlier tells what became of results that are shown no more, within its
+// room, and keeps what they held.
+func TestJSONEarlier(t *testing.T) {
+	s := &shelf{}
+	c := &JSON{Options: Options{MaxTokens: 6000, Shelf: s}}
+	for step := range 200 {
+		o := dispatcher.Observation{Step: step + 1, Tool: "t", Args: json.RawMessage(`{"n":1}`), OK: true, Content: "small"}
+		if step == 190 {
+			o.Content = strings.Repeat("one two ", 200) + "the fact"
+		}
+		c.Add(o)
+	}
+	r, pruned, err := c.Request(turn())
+	if err != nil || pruned.Tokens > 6000 {
+		t.Fatalf("%+v, %v", pruned, err)
+	}
+	text := r.Messages[1].Content
+	held := ""
+	for id, content := range s.texts {
+		if strings.HasSuffix(content, "the fact") {
+			held = id
+		}
+	}
+	want := "step 191: t({\"n\":1}) → " + fmt.Sprintf("%d bytes, scratchpad_id %s\nstep 192: t({\"n\":1}) → small\n", len(s.texts[held])+2, held)
+	if !strings.Contains(text, want) || !strings.Contains(text, "earlier iterations are in the scratchpad: scratchpad_id") {
+		t.Errorf("no %q in\n%s", want, text)
 	}
 }
 

@@ -2,9 +2,11 @@ package conversation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rouse/agent/model"
+	"rouse/dispatcher"
 	"rouse/tools"
 )
 
@@ -130,9 +132,9 @@ func (r *round) brief() string {
 	if r.notes != "" {
 		fmt.Fprintf(&b, "you noted: %s\n", brief(r.notes, 2000))
 	}
-	for i, res := range r.results {
+	for _, res := range r.results {
 		call := model.Call{Name: res.o.Tool}
-		if i < len(r.reply.Calls) {
+		if i := slices.IndexFunc(r.reply.Calls, func(c model.Call) bool { return c.ID == res.call }); i >= 0 {
 			call = r.reply.Calls[i]
 		}
 		limit := 160
@@ -140,22 +142,23 @@ func (r *round) brief() string {
 			limit = 2000
 		}
 		args, _ := tools.TakeNote(call.Args)
-		fmt.Fprintf(&b, "step %d: %s(%s) → %s\n", res.o.Step, call.Name, brief(string(args), limit), res.brief())
+		b.WriteString(became(call.Name, brief(string(args), limit), res.o))
 	}
 	return b.String()
 }
 
-func (res result) brief() string {
-	o := res.o
+// became is a call and what became of it, as one line.
+func became(tool, args string, o dispatcher.Observation) string {
+	said := "ok"
 	switch {
 	case !o.OK:
-		return "failed: " + brief(o.Error, 200)
+		said = "failed: " + brief(o.Error, 200)
 	case o.ScratchpadID != "":
-		return fmt.Sprintf("%d bytes, scratchpad_id %s", o.SizeBytes, o.ScratchpadID)
-	case o.Content == nil:
-		return "ok"
+		said = fmt.Sprintf("%d bytes, scratchpad_id %s", o.SizeBytes, o.ScratchpadID)
+	case o.Content != nil:
+		said = brief(fmt.Sprint(o.Content), 300)
 	}
-	return brief(fmt.Sprint(o.Content), 300)
+	return fmt.Sprintf("step %d: %s(%s) → %s\n", o.Step, tool, args, said)
 }
 
 // fold is what became of the iterations that are no longer there.
@@ -167,12 +170,18 @@ type fold struct {
 func (f *fold) add(text string) { f.lines = append(f.lines, text) }
 
 func (f *fold) messages() []model.Message {
-	if len(f.lines)+len(f.archives) == 0 {
-		return nil
+	if text := f.text(); text != "" {
+		return []model.Message{{Role: model.User, Content: text}}
 	}
-	text := "[Earlier in this cycle, shortened to make room. What a step gave back can be read with scratchpad_read.]\n" +
+	return nil
+}
+
+func (f *fold) text() string {
+	if len(f.lines)+len(f.archives) == 0 {
+		return ""
+	}
+	return "[Earlier in this cycle, shortened to make room. What a step gave back can be read with scratchpad_read.]\n" +
 		strings.Join(f.archives, "") + strings.Join(f.lines, "")
-	return []model.Message{{Role: model.User, Content: text}}
 }
 
 // archive parks the older half of the lines while they cost more than limit.
