@@ -92,7 +92,7 @@ func (a *app) openCycle(args []string) (h agent.Home, id string, err error) {
 func pickCycle(h agent.Home, args []string) (string, error) {
 	if len(args) > 0 {
 		if !agent.ValidCycle(args[0]) {
-			return "", usage(fmt.Errorf("%q is not a cycle; they look like 20260401_150154, see rouse cycles", args[0]))
+			return "", usage(notACycle(args[0]))
 		}
 		if !h.Knows(args[0]) {
 			return "", fmt.Errorf("there is no cycle %s; see rouse cycles --all", args[0])
@@ -107,6 +107,10 @@ func pickCycle(h agent.Home, args []string) (string, error) {
 		return "", fmt.Errorf("no cycle has run yet; start one with rouse run")
 	}
 	return ids[0], nil
+}
+
+func notACycle(id string) error {
+	return fmt.Errorf("%q is not a cycle; they look like 20260401_150154, see rouse cycles", id)
 }
 
 // tail reads a file that grows: at its end it waits, while the process that

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rouse/agent"
 	"rouse/agent/journal"
 	"rouse/scratchpad/observation"
 )
@@ -52,7 +53,10 @@ func (a *app) newObservationList() *cobra.Command {
 		Use:   "list",
 		Short: "List the observations of the newest cycle, and those that are kept",
 		Args:  strict(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("cycle") && !agent.ValidCycle(cycle) {
+				return usage(notACycle(cycle))
+			}
 			if cycle == "" && !all {
 				var err error
 				if _, cycle, err = a.openCycle(nil); err != nil {
@@ -95,7 +99,10 @@ func (a *app) withContent(id string, use func(*observation.Content) error) error
 			return fmt.Errorf("observation %s: %w", journal.Line(id, 40), err)
 		}
 		defer c.Close()
-		return use(c)
+		if err = use(c); errors.As(err, new(*observation.QueryError)) {
+			return usage(err)
+		}
+		return err
 	})
 }
 

@@ -96,6 +96,8 @@ func (r *reading) check(f *pflag.FlagSet) (err error) {
 		err = fmt.Errorf("--mode grep needs a --pattern")
 	case r.mode == "json" && r.query == "":
 		err = fmt.Errorf("--mode json needs a --query")
+	case r.n < 0 || r.start < 0 || r.end < 0 || r.find.Context < 0:
+		err = fmt.Errorf("-n, -C, --start and --end are not below 0")
 	}
 	return err
 }
@@ -235,9 +237,13 @@ Exit codes: 0, 1 if nothing matches or there is no such observation, 2 usage.`,
 	return c
 }
 
-// grepObservation writes all lines that match, as grep -n does.
+// longestLine is the longest line that grep prints whole, in characters.
+const longestLine = 1 << 20
+
+// grepObservation writes all lines that match, as grep -n does; of one that is
+// very long, the part about the match.
 func grepObservation(c *observation.Content, q observation.Query, out io.Writer) error {
-	q.MaxMatches, q.MaxBytes, q.LineChars, q.Partial = 10_000, 8<<20, 2000, true
+	q.MaxMatches, q.MaxBytes, q.LineChars, q.Partial = 10_000, 8<<20, longestLine, true
 	for {
 		found, err := c.Grep(context.Background(), q)
 		if err != nil {
@@ -252,7 +258,11 @@ func grepObservation(c *observation.Content, q observation.Query, out io.Writer)
 			if l.Match {
 				mark = ":"
 			}
-			fmt.Fprintf(&b, "%d%s%s\n", l.Number, mark, l.Text)
+			fmt.Fprintf(&b, "%d%s%s", l.Number, mark, l.Text)
+			if l.Cut {
+				fmt.Fprintf(&b, " [… a part of the line, from character %d]", l.Char)
+			}
+			b.WriteByte('\n')
 		}
 		if _, err := out.Write(b.Bytes()); err != nil {
 			return err

@@ -58,6 +58,8 @@ func (c *Content) query(ctx context.Context, query string, limit int, most bound
 		in.left = most.value
 		if err := dec.Decode(&v); err == io.EOF {
 			return out, nil
+		} else if _, ok := errors.AsType[*json.SyntaxError](err); ok || err == io.ErrUnexpectedEOF {
+			return out, fmt.Errorf("the content is no JSON after byte %d: %w; use grep or lines", dec.InputOffset(), err)
 		} else if err != nil {
 			return out, err
 		}
@@ -73,13 +75,17 @@ func (c *Content) query(ctx context.Context, query string, limit int, most bound
 
 func compileJQ(query string) (*gojq.Code, error) {
 	if len(query) > maxPattern {
-		return nil, fmt.Errorf("it has %d bytes, %d are allowed", len(query), maxPattern)
+		return nil, queryError("it has %d bytes, %d are allowed", len(query), maxPattern)
 	}
 	q, err := gojq.Parse(query)
 	if err != nil {
-		return nil, fmt.Errorf("not in jq's syntax: %w", err)
+		return nil, queryError("not in jq's syntax: %v", err)
 	}
-	return gojq.Compile(q)
+	code, err := gojq.Compile(q)
+	if err != nil {
+		return nil, queryError("no query: %v", err)
+	}
+	return code, nil
 }
 
 // run adds the results of one value.

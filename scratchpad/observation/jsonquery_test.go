@@ -32,7 +32,7 @@ func TestJSONQueries(t *testing.T) {
 		{data: doc, query: `$ENV | length`, want: "0\n"},
 		{data: doc, query: `input`, err: "input"},
 		{data: "{", query: `.`, err: "unexpected EOF"},
-		{data: "text", query: `.`, err: "invalid character"},
+		{data: "text", query: `.`, err: "no JSON after byte 0: invalid character"},
 		{data: "", query: `.`, want: ""},
 		{data: doc, query: strings.Repeat(".", 1001), err: "1001 bytes"},
 		{data: `1 "two" [3]`, query: `.`, want: "1\n\"two\"\n[3]\n"},

@@ -36,10 +36,19 @@ type pattern struct {
 	quick, loose func() *re2.Regexp
 }
 
+// QueryError says that a pattern or a JSON query is none.
+type QueryError struct{ msg string }
+
+func (e *QueryError) Error() string { return e.msg }
+
+func queryError(format string, args ...any) error {
+	return &QueryError{fmt.Sprintf(format, args...)}
+}
+
 // compile takes RE2's syntax, as package regexp does.
 func compile(expr string, ignoreCase bool) (*pattern, error) {
 	if len(expr) > maxPattern {
-		return nil, fmt.Errorf("pattern has %d bytes, %d are allowed", len(expr), maxPattern)
+		return nil, queryError("pattern has %d bytes, %d are allowed", len(expr), maxPattern)
 	}
 	if ignoreCase {
 		expr = "(?i)" + expr
@@ -48,13 +57,13 @@ func compile(expr string, ignoreCase bool) (*pattern, error) {
 	if err != nil {
 		var se *syntax.Error
 		if errors.As(err, &se) {
-			return nil, fmt.Errorf("pattern: %s: `%s`", se.Code, se.Expr)
+			return nil, queryError("pattern: %s: `%s`", se.Code, se.Expr)
 		}
-		return nil, fmt.Errorf("pattern: %w", err)
+		return nil, queryError("pattern: %v", err)
 	}
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("pattern: %w", err)
+		return nil, queryError("pattern: %v", err)
 	}
 	p := &pattern{re: re}
 	p.pure = tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 && !slices.ContainsFunc(tree.Rune, isLineEnd)
