@@ -91,7 +91,7 @@ func (a *app) bridge(h agent.Home, c config.Config, hide *redact.Redactor) (note
 type notebookEntry struct {
 	Name  string    `json:"name"`
 	Cells int       `json:"cells"`
-	Last  time.Time `json:"last"` // when the last cell ran
+	Last  time.Time `json:"last,omitzero"` // when the last cell ran
 }
 
 func (a *app) newNotebookList() *cobra.Command {
@@ -132,7 +132,11 @@ func (a *app) listNotebooks(m *notebook.Manager, asJSON bool) error {
 		return a.printJSON(list)
 	}
 	for _, e := range list {
-		fmt.Fprintf(a.stdout, "%-20s  %d cells  %s\n", e.Name, e.Cells, e.Last.Local().Format("2006-01-02 15:04:05"))
+		last := "none has run"
+		if e.Cells > 0 {
+			last = e.Last.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(a.stdout, "%-20s  %d cells  %s\n", e.Name, e.Cells, last)
 	}
 	return nil
 }
@@ -149,7 +153,7 @@ as it comes; progress and what the environment says go to standard error.
 Exit codes: 0, 1 if the cell failed or was ended, 2 usage.`,
 		Example: `  rouse notebook exec sales 'len(rows)'
   rouse notebook exec sales --file report.py`,
-		Args: strict(cobra.RangeArgs(1, 2)),
+		Args: named(cobra.RangeArgs(1, 2)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			code, err := a.code(args[1:], file)
 			if err != nil {
@@ -166,18 +170,31 @@ Exit codes: 0, 1 if the cell failed or was ended, 2 usage.`,
 	return c
 }
 
+// named wants arguments that check accepts and of which the first one can be the
+// name of a notebook.
+func named(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return strict(func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return err
+		}
+		return notebook.CheckName(args[0])
+	})
+}
+
 // code is the code of a cell: an argument, a file, or standard input.
 func (a *app) code(args []string, file string) (string, error) {
+	var text []byte
+	var err error
 	switch {
 	case len(args) > 0 && file != "":
-		return "", errors.New("give the code, or --file, not both")
+		err = errors.New("give the code, or --file, not both")
 	case len(args) > 0:
-		return args[0], nil
+		text = []byte(args[0])
 	case file != "" && file != "-":
-		text, err := os.ReadFile(file)
-		return string(text), err
+		text, err = os.ReadFile(file)
+	default:
+		text, err = io.ReadAll(os.Stdin)
 	}
-	text, err := io.ReadAll(os.Stdin)
 	if err == nil && strings.TrimSpace(string(text)) == "" {
 		err = errors.New("no code: give it as an argument, by --file or on standard input")
 	}
@@ -212,7 +229,7 @@ func (a *app) newNotebookView() *cobra.Command {
 	return &cobra.Command{
 		Use:   "view NAME",
 		Short: "Show the cells with what came of them, cut for reading",
-		Args:  strict(cobra.ExactArgs(1)),
+		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error { return m.View(args[0], shown(a.stdout)) })
 		},
@@ -224,7 +241,7 @@ func (a *app) newNotebookDump() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dump NAME",
 		Short: "Write the cells as Markdown, or as a Jupyter notebook",
-		Args:  strict(cobra.ExactArgs(1)),
+		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error {
 				if !ipynb {
@@ -247,7 +264,7 @@ func (a *app) newNotebookInstall() *cobra.Command {
 		Use:     "install NAME PACKAGE...",
 		Short:   "Install packages into a notebook, as pip does",
 		Example: `  rouse notebook install sales pandas 'numpy>=2'`,
-		Args:    strict(cobra.MinimumNArgs(2)),
+		Args:    named(cobra.MinimumNArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
 				return m.Install(ctx, args[0], args[1:], shown(a.stderr))
