@@ -82,7 +82,6 @@ func (c *JSON) Request(t Turn) (model.Request, Pruned, error) {
 	if err != nil {
 		return model.Request{}, Pruned{}, err
 	}
-	p := c.fit()
 	if c.described != len(t.Tools) {
 		c.tools, c.described = c.describe(t), len(t.Tools)
 	}
@@ -93,6 +92,7 @@ func (c *JSON) Request(t Turn) (model.Request, Pruned, error) {
 	if c.problem != "" {
 		tail = "Your last reply held no valid action: " + c.problem + "\n\n" + tail
 	}
+	p := c.fit(Est(c.Rules + head + tail))
 	user := model.Message{Role: model.User, Content: c.Redact.String(head + c.before() + c.resultLines() + tail), Images: c.images()}
 	r := model.Request{Messages: []model.Message{{Role: model.System, Content: c.Redact.String(c.Rules)}, user}}
 	c.last = estRequest(r)
@@ -111,15 +111,17 @@ func (c *JSON) images() []model.Image {
 	return shown
 }
 
-// fit takes the contents out of the oldest results while the next request would
-// be too large. The memory is made to fit where it is shown.
-func (c *JSON) fit() (p Pruned) {
+// fit takes the contents out of the oldest results while they take more than half
+// of the next request, or more than what stands beside them leaves. The memory is
+// made to fit where it is shown.
+func (c *JSON) fit(beside int) (p Pruned) {
+	room := min(c.limit()/2, c.limit()-c.tokens(beside))
 	total := Est(c.earlier.text())
 	for _, o := range c.results {
 		total += Est(encode(o))
 	}
 	for i := range c.results {
-		if c.tokens(total) <= c.limit()/2 {
+		if c.tokens(total) <= room {
 			break
 		}
 		if isSmall(c.results[i]) {

@@ -151,6 +151,25 @@ func TestJSONRoom(t *testing.T) {
 	}
 }
 
+// TestJSONBeside counts what stands beside the results: a large memory leaves them
+// less than half.
+func TestJSONBeside(t *testing.T) {
+	c := &JSON{Options: Options{MaxTokens: 6000, Shelf: &shelf{}}}
+	for step := range 2 {
+		c.Add(dispatcher.Observation{Step: step + 1, Tool: "t", OK: true, Content: strings.Repeat("one two ", 450)})
+	}
+	large := turn()
+	large.State = func() ([]byte, string, error) {
+		return []byte("notes: " + strings.Repeat("one two ", 1900) + "\n"), "", nil
+	}
+	if _, pruned, err := c.Request(turn()); err != nil || len(pruned.Steps) != 0 {
+		t.Errorf("a small memory: %+v, %v", pruned, err)
+	}
+	if _, pruned, err := c.Request(large); err != nil || len(pruned.Steps) == 0 || pruned.Tokens > 6000 {
+		t.Errorf("a large memory: %+v, %v", pruned, err)
+	}
+}
+
 // What is sent is clean even where the operator's own files are not.
 func TestSecretsAreNotSent(t *testing.T) {
 	const secret = "correct-horse-battery"
