@@ -62,9 +62,11 @@ type Config struct {
 }
 
 const (
-	// interruptGrace is how long an interrupted cell may take to come back,
+	// interruptGrace is how long an interrupted cell may take to come back;
+	// cancelGrace the same of a canceled one, whose variables are then kept;
 	// killGrace how long a process has between SIGTERM and SIGKILL.
 	interruptGrace = 700 * time.Millisecond
+	cancelGrace    = 2 * time.Second
 	killGrace      = 150 * time.Millisecond
 	// maxVariables is how many bytes the pickles of a notebook may have.
 	maxVariables = 100_000_000

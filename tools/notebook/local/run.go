@@ -133,7 +133,11 @@ func (r *run) await(ctx context.Context, k *kernel, total, idle time.Duration, o
 		return
 	}
 	k.interrupt()
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), interruptGrace)
+	patience := interruptGrace
+	if end == notebook.Canceled {
+		patience = cancelGrace
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	r.watch(grace, k, 0, 0, out)
 	said := out.Error
