@@ -16,13 +16,7 @@ func TestMissedNight(t *testing.T) {
 		d.due("", l, nil)
 		a, _ := d.due("2026-01-01T10:00:30Z", l, nil)
 		d.settle(a)
-		for i, again := 0, true; again && i < 20; i++ {
-			a, again := d.due("2026-01-01T19:40:00Z", l, nil)
-			if again == "nothing" {
-				break
-			}
-			d.settle(a)
-		}
+		d.all("2026-01-01T19:40:00Z", l)
 		d.want(d.ends(), want)
 	}
 }
@@ -45,13 +39,7 @@ func TestNightAfterWaiting(t *testing.T) {
 		d.due("2026-01-01T10:05:00Z", l, nil) // waits
 		d.dead[1] = true
 		d.self.PID = 2
-		for range 20 {
-			a, got := d.due("2026-01-02T10:40:00Z", l, nil)
-			if got == "nothing" {
-				break
-			}
-			d.settle(a)
-		}
+		d.all("2026-01-02T10:40:00Z", l)
 		d.want(d.ends(), want)
 	}
 }
@@ -65,5 +53,16 @@ func TestCompactedOutOfOrder(t *testing.T) {
 	got := compact([]Record{line("2026-01-01T12:00:00Z"), line("2026-01-01T00:00:00Z"), line("2026-01-01T06:00:00Z")}, 0)
 	if len(got) != 1 || got[0].Count != 3 || got[0].Slot.Hour() != 0 || got[0].Last.Hour() != 12 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// all runs what is due at a time, one slot after another.
+func (d *desk) all(at string, l List) {
+	for range 20 {
+		a, got := d.due(at, l, nil)
+		if got == "nothing" {
+			return
+		}
+		d.settle(a)
 	}
 }
