@@ -41,11 +41,12 @@ type Found struct {
 	Next    int64 // From of a query for what follows; 0 if nothing does
 }
 
-// Sizes of the work of a grep: what one worker takes at once, and the length of
-// a line that is matched as it passes.
+// Sizes of the work of a grep: what one worker takes at once, which is more if it
+// is only mapped, and the length of a line that is matched as it passes.
 const (
-	itemSize = 512 << 10
-	longLine = 1 << 20
+	itemSize   = 512 << 10
+	mappedSize = 2 << 20
+	longLine   = 1 << 20
 )
 
 // Grep finds the lines that match, in bounded memory whatever their length.
@@ -58,7 +59,7 @@ func (c *Content) Grep(ctx context.Context, q Query) (Found, error) {
 	if err != nil {
 		return Found{}, fmt.Errorf("search observation %s: %w", c.ID, err)
 	}
-	g := &search{c: c, p: p, q: q}
+	g := &search{c: c, p: p, q: q, mapped: c.file != nil && c.codec == Raw && len(p.literals) > 0}
 	err = g.sample()
 	if err == nil {
 		err = g.run(ctx)
@@ -72,9 +73,10 @@ func (c *Content) Grep(ctx context.Context, q Query) (Found, error) {
 // search is a grep that goes on. Workers take items in any order; what they find
 // is put in order as it comes.
 type search struct {
-	c *Content
-	p *pattern
-	q Query
+	c      *Content
+	p      *pattern
+	q      Query
+	mapped bool // the file need not be copied: RE2 would copy it anyway
 
 	mu    sync.Mutex
 	count int64
@@ -98,9 +100,13 @@ type item struct {
 func (g *search) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	size := itemSize
+	if g.mapped {
+		size = mappedSize
+	}
 	items := make(chan item, 16) // room, so that no worker waits for the dealer to be woken
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 4, 1+int(g.c.Entry.Bytes/itemSize)) {
+	for range min(runtime.GOMAXPROCS(0), 4, 1+int(g.c.Entry.Bytes/int64(size))) {
 		workers.Go(func() {
 			var data, coded []byte
 			for it := range items {
@@ -111,7 +117,7 @@ func (g *search) run(ctx context.Context) error {
 			}
 		})
 	}
-	err := g.deal(ctx, items)
+	err := g.deal(ctx, size, items)
 	close(items)
 	workers.Wait()
 	return cmp.Or(g.err, err)
@@ -144,8 +150,8 @@ func (g *search) fail(err error) {
 	g.err = cmp.Or(g.err, err)
 }
 
-// deal hands out the content in items.
-func (g *search) deal(ctx context.Context, items chan<- item) error {
+// deal hands out the content in items of about most bytes.
+func (g *search) deal(ctx context.Context, most int, items chan<- item) error {
 	var it item
 	var bytes int
 	send := func() error {
@@ -174,7 +180,7 @@ func (g *search) deal(ctx context.Context, items chan<- item) error {
 				continue
 			}
 		}
-		if size > longLine || bytes+size > itemSize {
+		if size > longLine || bytes+size > most {
 			if err := send(); err != nil {
 				return err
 			}
@@ -207,32 +213,33 @@ func (g *search) first() (int, error) {
 
 // work searches one item.
 func (g *search) work(it item, data, coded *[]byte) (err error) {
-	*data = (*data)[:0]
-	rest := it.chunks
-	line := it.chunks[0].line
-	if !it.long && len(g.p.required) > 0 && g.c.file != nil && g.c.codec == Zstd {
-		return g.workFiltered(rest, data, coded)
-	}
-	if it.long {
+	switch {
+	case it.long:
 		if err := g.workLong(it.chunks); err != nil {
 			return err
 		}
-		rest = rest[len(rest)-1:]
-		line = rest[0].line
+		it.chunks = it.chunks[len(it.chunks)-1:]
+	case len(g.p.required) > 0 && g.c.file != nil && g.c.codec == Zstd:
+		return g.workFiltered(it.chunks, data, coded)
 	}
-	if *data, err = g.c.read(together(rest), *data, coded); err != nil {
-		return err
+	all := together(it.chunks)
+	if g.mapped {
+		return view(g.c.file, all.offset, all.bytes, func(b []byte) { g.searchItem(b, all.line, it.long) })
 	}
-	b := *data
-	if it.long {
+	if *data, err = g.c.read(all, (*data)[:0], coded); err == nil {
+		g.searchItem(*data, all.line, it.long)
+	}
+	return err
+}
+
+// searchItem searches bytes of which the first line has a number, or is the end
+// of a long line that was searched.
+func (g *search) searchItem(b []byte, line int64, long bool) {
+	if long {
 		end := lineEnd(b, 0)
-		if end == len(b) {
-			return nil
-		}
-		b, line = b[end+1:], line+1
+		b, line = b[min(end+1, len(b)):], line+1
 	}
 	g.searchLines(b, line)
-	return nil
 }
 
 // workFiltered searches compressed chunks that are whole lines together, but for
