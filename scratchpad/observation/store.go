@@ -49,7 +49,7 @@ type Codec string
 // The codecs.
 const (
 	Zstd Codec = "zstd"
-	Raw  Codec = "raw" // quicker to write and to search, and about six times larger
+	Raw  Codec = "raw" // quicker to write and to search, and two to three times larger
 )
 
 // Options set a store up; each zero value is its default.
