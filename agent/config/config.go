@@ -53,14 +53,14 @@ type Model struct {
 	BaseURL     string   `yaml:"base_url"`
 	APIKeyEnv   string   `yaml:"api_key_env"`
 	Protocol    string   `yaml:"protocol"`   // auto, tools or json
-	MaxOutput   int      `yaml:"max_output"` // tokens of one reply
+	MaxOutput   Whole    `yaml:"max_output"` // tokens of one reply
 	IdleTimeout Duration `yaml:"idle_timeout"`
-	Retries     int      `yaml:"retries"`
+	Retries     Whole    `yaml:"retries"`
 }
 
 // Cycle bounds one cycle.
 type Cycle struct {
-	MaxIterations int      `yaml:"max_iterations"`
+	MaxIterations Whole    `yaml:"max_iterations"`
 	Timeout       Duration `yaml:"timeout"`
 	// Locked are keys of the state that the model may not change.
 	Locked []string `yaml:"locked"`
@@ -73,9 +73,9 @@ type Cycle struct {
 // Conversation bounds what the model is shown.
 type Conversation struct {
 	// MaxTokens bounds one request, estimated.
-	MaxTokens int `yaml:"max_tokens"`
+	MaxTokens Whole `yaml:"max_tokens"`
 	// KeepResults of the latest results are not pruned.
-	KeepResults int `yaml:"keep_results"`
+	KeepResults Whole `yaml:"keep_results"`
 	// TaskScratchpad says whether calls come with notes: required, optional or off.
 	TaskScratchpad string `yaml:"task_scratchpad"`
 }
@@ -83,9 +83,9 @@ type Conversation struct {
 // Observations configures how large tool outputs are kept.
 type Observations struct {
 	// Threshold is the size from which an observation is parked, in bytes.
-	Threshold int `yaml:"threshold_bytes"`
+	Threshold Whole `yaml:"threshold_bytes"`
 	// PreviewChars are shown of its beginning, and of its end.
-	PreviewChars int `yaml:"preview_chars"`
+	PreviewChars Whole `yaml:"preview_chars"`
 	// TTL counts from the end of the cycle that made it.
 	TTL Duration `yaml:"ttl"`
 	// MaxBytes bounds what all of them take on the disk.
@@ -251,7 +251,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), checkURL(m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), checkURL(m.BaseURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.

@@ -37,7 +37,7 @@ func TestDefaults(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	c, err := load(t, `
-model: {name: m, base_url: "http://localhost:1/v1", retries: 0, idle_timeout: 90s}
+model: {name: m, base_url: "http://localhost:1/v1", retries: 0, max_output: 16_000, idle_timeout: 90s}
 cycle: {max_iterations: 3, timeout: 1h30m, locked: [goals]}
 tools: {max_output: 16KiB, shell: {timeout: 2s}, http: {allow: ["a.example:8080"]}}
 secrets: [MY_PIN]
@@ -45,7 +45,7 @@ secrets: [MY_PIN]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Model.Provider != "openai" || c.Model.Retries != 0 || time.Duration(c.Model.IdleTimeout) != 90*time.Second ||
+	if c.Model.Provider != "openai" || c.Model.Retries != 0 || c.Model.MaxOutput != 16000 || time.Duration(c.Model.IdleTimeout) != 90*time.Second ||
 		time.Duration(c.Cycle.Timeout) != 90*time.Minute || c.Tools.MaxOutput != 16<<10 || c.Secrets[0] != "MY_PIN" {
 		t.Errorf("%+v", c)
 	}
@@ -69,6 +69,11 @@ func TestErrors(t *testing.T) {
 		{"cycle:\n  max_iteration: 3\n", `read rouse.yaml: line 2: unknown key "max_iteration"`},
 		{"timetable: []\n", `line 1: unknown key "timetable"`},
 		{"cycle: {max_iterations: many}\n", "line 1: `many` where a whole number is wanted"},
+		{"cycle:\n  max_iterations: 2.5\n", "line 2: `2.5` where a whole number is wanted"},
+		{"failures: {pause_after: 0.5}\n", "`0.5` where a whole number is wanted"},
+		{"model: {retries: [1]}\n", "a list where a whole number is wanted"},
+		{"limits:\n  day:\n    tokens:\n", "line 3: limits.day.tokens is empty; write a number, or leave the key out for no limit"},
+		{"limits:\n  month:\n", "line 2: limits.month is empty"},
 		{"cycle: {timeout: 15}\n", `line 1: "15" is not a length of time; write 90s, 2m or 1h30m`},
 		{"cycle: {timeout: -1s}\n", "above 0"},
 		{"cycle: {max_iterations: 0}\n", "above 0"},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -41,11 +42,31 @@ type Limit struct {
 // Limited says whether money is limited anywhere, so that a price is needed.
 func (l Limits) Limited() bool { return l.Call.Money+l.Cycle.Money+l.Day.Money+l.Month.Money > 0 }
 
+// checkLimits reports a limit without a number, which package yaml takes for none.
+func checkLimits(text []byte) error {
+	var file struct{ Limits map[string]map[string]any }
+	if !bytes.Contains(text, []byte("limits")) || yaml.Unmarshal(text, &file) != nil {
+		return nil
+	}
+	const mend = "is empty; write a number, or leave the key out for no limit"
+	for span, limit := range file.Limits {
+		if limit == nil {
+			return fmt.Errorf("limits.%s %s", span, mend)
+		}
+		for thing, most := range limit {
+			if most == nil {
+				return fmt.Errorf("limits.%s.%s %s", span, thing, mend)
+			}
+		}
+	}
+	return nil
+}
+
 // Failures says from when on a home that fails is left to rest.
 type Failures struct {
 	// PauseAfter is after how many cycles in a row that failed for the same
 	// cause; 0 is never.
-	PauseAfter int `yaml:"pause_after"`
+	PauseAfter Whole `yaml:"pause_after"`
 }
 
 // Sink takes notifications; one of its fields is set.

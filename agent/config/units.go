@@ -10,6 +10,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// Whole is a whole number, which may be written as 32_000.
+type Whole int
+
+// UnmarshalYAML refuses a fraction, which package yaml would cut off.
+func (w *Whole) UnmarshalYAML(n *yaml.Node) error {
+	if n.ShortTag() == "!!float" {
+		return fmt.Errorf("line %d: `%s` where a whole number is wanted", n.Line, n.Value)
+	}
+	return n.Decode((*int)(w))
+}
+
 // Duration is a length of time, written as 90s, 2m or 1h30m.
 type Duration time.Duration
 

@@ -65,7 +65,7 @@ func (a *app) gate(h agent.Home, conf config.Config) schedule.Gate {
 		if why, paused := pause.Paused(h.Dir); paused {
 			return "paused", a.redacted(why)
 		}
-		if sentence := a.resting(h, conf.Failures.PauseAfter); sentence != "" {
+		if sentence := a.resting(h, int(conf.Failures.PauseAfter)); sentence != "" {
 			return "failures", sentence
 		}
 		if s.IdleSkip && h.Idle(watched(h, conf)) {

@@ -73,7 +73,7 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 		return usage(err)
 	}
 	turn := &proxyTurn{dir: h.Memory(), id: p.Notes.Session, opt: store(conf.Observations, a.now)}
-	p.Turn, p.Threshold = sync.OnceValues(turn.open), conf.Observations.Threshold
+	p.Turn, p.Threshold = sync.OnceValues(turn.open), int(conf.Observations.Threshold)
 	defer turn.close()
 	ctx, stop := untilSignal() // but not by SIGPIPE: a client that goes would end us before the server
 	defer stop()

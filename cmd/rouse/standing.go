@@ -57,7 +57,7 @@ func (a *app) standing(h agent.Home, failed bool) standing {
 	}
 	a.addSlots(&s, h, conf)
 	if failed && len(conf.Schedule) > 0 {
-		if sentence := a.resting(h, conf.Failures.PauseAfter); sentence != "" {
+		if sentence := a.resting(h, int(conf.Failures.PauseAfter)); sentence != "" {
 			s.Problems = append(s.Problems, "the home "+sentence)
 		}
 	}

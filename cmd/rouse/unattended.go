@@ -31,7 +31,7 @@ func (a *app) limited(h agent.Home, c config.Config, m agent.Model) (agent.Model
 			return nil, nil, err
 		}
 	}
-	return &budget.Model{Next: m, Budget: b, Price: price, MaxOutput: c.Model.MaxOutput}, b, nil
+	return &budget.Model{Next: m, Budget: b, Price: price, MaxOutput: int(c.Model.MaxOutput)}, b, nil
 }
 
 // wakingOf is what cycles and the schedule tell each other.

@@ -128,13 +128,13 @@ func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	return &agent.Agent{
 		Budget: spending, Notify: a.notifier(h, c, runner, hide), Retention: a.shelfLife(h, c),
 		Waking:    a.wakingOf(h, c),
-		Heartbeat: a.heartbeat(h, c), ModelName: modelName(c.Model), PauseAfter: c.Failures.PauseAfter,
+		Heartbeat: a.heartbeat(h, c), ModelName: modelName(c.Model), PauseAfter: int(c.Failures.PauseAfter),
 		Home: h, Workspace: h.Folder(c.Workspace), Model: m, Tools: set, Boxes: a.boxes(notebooks{home: h, config: c, runner: runner, hide: hide, credentials: granted, environ: a.environ, now: a.now}, servers), Redact: hide, Mark: mark, Now: a.now,
-		Observations: store(c.Observations, a.now), Threshold: c.Observations.Threshold,
-		MaxIterations: c.Cycle.MaxIterations, Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
+		Observations: store(c.Observations, a.now), Threshold: int(c.Observations.Threshold),
+		MaxIterations: int(c.Cycle.MaxIterations), Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
 		Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
 		NotesMax:  int(c.Cycle.NotesMax), Protocol: c.Model.Protocol, ModelID: c.Model.Name + " at " + c.Model.BaseURL,
-		MaxTokens: c.Conversation.MaxTokens, KeepResults: c.Conversation.KeepResults,
+		MaxTokens: int(c.Conversation.MaxTokens), KeepResults: int(c.Conversation.KeepResults),
 		Notes: tools.NoteMode(c.Conversation.TaskScratchpad),
 	}, nil
 }
@@ -170,7 +170,7 @@ func (a *app) harmless(c config.Config) []string {
 // store says how large observations are kept.
 func store(o config.Observations, now func() time.Time) observation.Options {
 	return observation.Options{
-		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Codec: observation.Codec(o.Codec), PreviewChars: o.PreviewChars, Now: now,
+		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Codec: observation.Codec(o.Codec), PreviewChars: int(o.PreviewChars), Now: now,
 	}
 }
 
@@ -217,6 +217,6 @@ func (a *app) model(m config.Model, hide *redact.Redactor) (agent.Model, error) 
 	}
 	return model.NewClient(model.Options{
 		BaseURL: m.BaseURL, Key: a.getenv(m.APIKeyEnv), KeyName: m.APIKeyEnv, Name: m.Name,
-		MaxOutput: m.MaxOutput, IdleTimeout: time.Duration(m.IdleTimeout), Retries: m.Retries, Redact: hide.String,
+		MaxOutput: int(m.MaxOutput), IdleTimeout: time.Duration(m.IdleTimeout), Retries: int(m.Retries), Redact: hide.String,
 	})
 }
