@@ -149,10 +149,24 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 		a.newReset(), a.newObservation(), a.newMCP(), a.newNotebook(), a.newVault(), a.newCost(), a.newPause(), a.newResume(),
 		a.newSchedule(), a.newSlots(), a.newInstall(), a.newUninstall(), a.newDoctor(), a.newVersion())
 	root.InitDefaultCompletionCmd()
-	if c, _, err := root.Find([]string{"completion"}); err == nil { // it takes any word for a wish for help
-		c.Args, c.RunE = strict(cobra.NoArgs), func(c *cobra.Command, _ []string) error { return c.Help() }
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion": // cobra's takes any word for a wish for help
+			c.Args, c.RunE = strict(cobra.NoArgs), func(c *cobra.Command, _ []string) error { return c.Help() }
+		case "help": // and this one what it does not know for a wish for all of it
+			c.Args = knownVerb
+		}
 	}
 	return root
+}
+
+// knownVerb refuses arguments that name no command.
+func knownVerb(c *cobra.Command, args []string) error {
+	if _, rest, err := c.Root().Find(args); err != nil || len(rest) > 0 {
+		return usage(fmt.Errorf("unknown command %q for %q; see %[2]s --help", strings.Join(args, " "), c.Root().Name()))
+	}
+	return nil
 }
 
 // strict makes wrong arguments a usage error.
