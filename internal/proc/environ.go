@@ -53,12 +53,15 @@ func (r *Runner) environ(c Command, number int) []string {
 			env = append(env, "PWD="+dir)
 		}
 	}
-	mark := fmt.Sprintf("%s.%d", r.mark, number)
+	mark := r.markOf(number)
 	if outer := lookup(r.Env, markVariable); outer != "" {
 		mark = outer + "/" + mark
 	}
 	return append(env, markVariable+"="+mark)
 }
+
+// markOf is the mark of the process of this number.
+func (r *Runner) markOf(number int) string { return fmt.Sprintf("%s.%d", r.mark, number) }
 
 // lookup is the last value of a variable, the one that counts.
 func lookup(env []string, name string) string {

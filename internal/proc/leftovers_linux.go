@@ -14,7 +14,7 @@ const leftoverTime = 2 * time.Second
 
 // EndLeftovers ends what a Rouse that was killed left running, and returns the
 // PIDs that it ended. A process is a leftover if it was started with the mark
-// (empty matches none), if it is one of ids, if it is in the session that one
+// of a Runner or of one of its processes (empty matches none), if it is one of ids, if it is in the session that one
 // of ids led, or if it descends from such a one. A PID alone proves nothing: the
 // start time must fit, within the same boot. This process and those above it
 // are spared. An error names what could not be ended within two seconds.
@@ -126,7 +126,7 @@ func (c census) only(these map[int]bool, group int) bool {
 }
 
 func (c census) leftover(s stat, mark string, ids []Identity) bool {
-	if mark != "" && numberIn(marks(s.pid), mark) > 0 {
+	if mark != "" && carries(marks(s.pid), mark) {
 		return true
 	}
 	return slices.ContainsFunc(ids, func(id Identity) bool { return c.belongs(s, id) })

@@ -164,6 +164,10 @@ func (p *Process) conclude(e Exit) {
 // Identity is who the leader is. It leads its own session.
 func (p *Process) Identity() Identity { return p.identity }
 
+// Mark is what the environment of this process and its descendants carries, and
+// no other's: for [EndLeftovers].
+func (p *Process) Mark() string { return p.runner.markOf(p.number) }
+
 // Wait returns when the whole tree is gone and its output has been passed on.
 func (p *Process) Wait() Exit {
 	<-p.done

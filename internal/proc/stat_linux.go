@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -88,6 +89,12 @@ func marks(pid int) string {
 		return ""
 	}
 	return lookup(strings.Split(string(b), "\x00"), markVariable)
+}
+
+// carries tells whether a value of ROUSE_CHILD has the mark of a process, or that
+// of a Runner.
+func carries(marks, mark string) bool {
+	return slices.Contains(strings.Split(marks, "/"), mark) || numberIn(marks, mark) > 0
 }
 
 // numberIn finds in a value of ROUSE_CHILD the number of the process of the

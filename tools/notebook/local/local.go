@@ -152,7 +152,7 @@ func (r *Runtime) Reset(ctx context.Context) error {
 	defer done()
 	r.end(false)
 	r.notes, r.lost = nil, false
-	return r.forget()
+	return errors.Join(r.endLeftovers(), r.forget())
 }
 
 // Close is as [notebook.Runtime] says.
@@ -165,7 +165,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	err := r.save(ctx)
 	r.end(false)
 	r.lost = false // whoever opens it again gets what was saved
-	return err
+	return errors.Join(err, r.c.FS.Remove(r.path(processName)))
 }
 
 // Remove is as [notebook.Runtime] says. Of the notebook's folder only what this
@@ -175,7 +175,7 @@ func (r *Runtime) Remove(ctx context.Context) error {
 	defer done()
 	r.end(false)
 	r.notes, r.lost = nil, false
-	var errs []error
+	errs := []error{r.endLeftovers()}
 	for _, name := range []string{venvName, bootName, variablesName, variablesName + newSuffix, triedName, requirementsName} {
 		errs = append(errs, os.RemoveAll(r.path(name)))
 	}

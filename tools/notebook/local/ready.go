@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func (r *Runtime) ready(ctx context.Context, started func(proc.Identity)) error 
 	if err := r.environment(ctx); err != nil {
 		return err
 	}
-	if err := r.unpack(); err != nil {
+	if err := cmp.Or(r.unpack(), r.endLeftovers()); err != nil {
 		return err
 	}
 	err := r.boot(ctx)
@@ -89,7 +90,10 @@ func (r *Runtime) bootWith(ctx context.Context, variables string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEnvironment, err)
 	}
-	m, err := r.greet(ctx, k, variables)
+	var m message
+	if err = r.remember(k.proc); err == nil {
+		m, err = r.greet(ctx, k, variables)
+	}
 	if err == nil {
 		r.kernel = k
 		r.tell(m)
