@@ -118,13 +118,18 @@ func TestReadLines(t *testing.T) {
 func TestReadBinary(t *testing.T) {
 	f := Folder{Workspace: t.TempDir()}
 	put(t, filepath.Join(f.Workspace, "p.png"), "\x89PNG\r\n\x1a\n\x00\x00")
-	put(t, filepath.Join(f.Workspace, "bad"), "caf\xe9\n")
-	for _, c := range []struct{ path, head, tail string }{
-		{"p.png", "[BINARY: 10 bytes, sha256=", ", image/png]"},
-		{"bad", "[BINARY: 5 bytes, sha256=", ", text/plain; charset=utf-8]"},
+	put(t, filepath.Join(f.Workspace, "bad"), "one\ncaf\xe9\nthree\n")
+	for _, c := range []struct {
+		path         string
+		start, lines int
+		want         string
+	}{
+		{"p.png", 0, 0, "\x89PNG\r\n\x1a\n\x00\x00"},
+		{"bad", 0, 0, "one\ncaf\xe9\nthree\n"},
+		{"bad", 2, 1, "caf\xe9\n"},
 	} {
-		r, got := call(t, f, "read_file", map[string]any{"path": c.path, "start_line": 9})
-		if r.Metadata["encoding"] != "binary" || !strings.HasPrefix(got, c.head) || !strings.HasSuffix(got, c.tail) {
+		r, got := call(t, f, "read_file", map[string]any{"path": c.path, "start_line": c.start, "lines": c.lines})
+		if !r.OK || r.Metadata["encoding"] != "binary" || got != c.want {
 			t.Errorf("%s: %q, %v", c.path, got, r.Metadata)
 		}
 	}

@@ -40,7 +40,7 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 	defer stop()
 
 	out := &lines{w: call.Output, from: int64(max(a.Start, 1)), count: int64(a.Lines)}
-	got, err := tools.CopyText(out, io.LimitReader(file, bound(info, f.Limit)), f.Limit)
+	got, err := tools.Copy(out, io.LimitReader(file, bound(info, f.Limit)), f.Limit)
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
@@ -54,13 +54,10 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 }
 
 func readResult(a readArgs, got tools.Copied) tools.Result {
-	meta := map[string]any{"path": a.Path, "bytes": got.Bytes, "encoding": got.Encoding}
-	if got.Encoding == "utf-8" {
-		meta["total_lines"] = got.Lines
-		if start := int64(max(a.Start, 1)); start > max(got.Lines, 1) {
-			return tools.Fail("read %s: line %d is past the end; the file has %d lines", quote(a.Path), start, got.Lines)
-		}
+	if start := int64(max(a.Start, 1)); start > max(got.Lines, 1) {
+		return tools.Fail("read %s: line %d is past the end; the file has %d lines", quote(a.Path), start, got.Lines)
 	}
+	meta := map[string]any{"path": a.Path, "bytes": got.Bytes, "encoding": got.Encoding, "total_lines": got.Lines}
 	if got.Truncated {
 		meta["truncated"] = true
 	}

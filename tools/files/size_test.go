@@ -49,8 +49,8 @@ func TestReadSparse(t *testing.T) {
 		t.Skip("no file of 1 TiB here: ", err)
 	}
 	r, got := call(t, f, "read_file", map[string]any{"path": "sparse"})
-	if !r.OK || r.Metadata["truncated"] != true || !strings.HasPrefix(got, "[BINARY: 1048576 bytes, cut there, ") {
-		t.Errorf("%+v, %q", r, got)
+	if !r.OK || r.Metadata["truncated"] != true || len(got) != 1<<20 || r.Metadata["encoding"] != "binary" {
+		t.Errorf("%+v, %d bytes", r, len(got))
 	}
 	if r, _ := call(t, f, "write_file", map[string]any{"path": "sparse", "content": "x", "append": true}); r.OK ||
 		!strings.Contains(r.Error, "too large to append") {

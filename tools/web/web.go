@@ -196,7 +196,7 @@ func portable(h http.Header) http.Header {
 
 // result streams the body and says what came.
 func (c *client) result(ctx context.Context, call tools.Call, resp *http.Response) tools.Result {
-	got, err := tools.CopyText(call.Output, resp.Body, c.maxBytes)
+	got, err := tools.Copy(call.Output, resp.Body, c.maxBytes)
 	meta := map[string]any{
 		"url": resp.Request.URL.String(), "status": resp.StatusCode, "content_type": resp.Header.Get("Content-Type"),
 		"bytes": got.Bytes, "encoding": got.Encoding, "truncated": got.Truncated || err != nil,
