@@ -96,6 +96,9 @@ type Observation struct {
 
 	size int64
 	sum  string // of all of the content
+	// partial says that Content is not all that the tool gave, and that the rest
+	// is nowhere.
+	partial bool
 }
 
 // text is the content as text.

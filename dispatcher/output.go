@@ -75,6 +75,9 @@ func (o *output) park() bool {
 	return true
 }
 
+// isExact says whether text gives back all that came.
+func (o *output) isExact() bool { return !o.binary && len(o.partial) == 0 && o.bytes <= shown }
+
 // digest is the SHA-256 of the content, in hexadecimal.
 func (o *output) digest() string { return hex.EncodeToString(o.sum.Sum(nil)) }
 

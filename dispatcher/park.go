@@ -46,15 +46,17 @@ func (s *Shelf) newWriter(step int, tool string) *observation.Writer {
 	return turn.Create(observation.Origin{Step: step, Executor: tool})
 }
 
-// present fills in what the model sees of the content: all of it if it is
-// small, else a synthetic view of what is parked, else its beginning and end.
+// present fills in what the model sees of the content: all of it if it is a
+// small text, else a synthetic view of what is parked, else its beginning and end.
 func (s *Shelf) present(ctx context.Context, o *Observation, out *output) {
 	o.size, o.sum = out.bytes, out.digest()
 	if out.writer == nil {
-		o.Content = out.text()
+		o.Content, o.partial = out.text(), !out.isExact()
 		if s.fits(o) || !out.park() {
+			s.tellUnparked(o)
 			return
 		}
+		o.partial = false
 	}
 	meta, err := json.Marshal(o.Metadata)
 	if err != nil {
@@ -63,6 +65,7 @@ func (s *Shelf) present(ctx context.Context, o *Observation, out *output) {
 	entry, err := out.writer.Commit(meta)
 	o.size, o.sum = entry.Bytes, entry.SHA256
 	if err != nil {
+		o.partial = true
 		o.Content, o.Note = entry.Summary, "This is only the beginning and the end: the content could not be kept: "+s.Redact.String(err.Error())
 		return
 	}
@@ -81,12 +84,18 @@ func (s *Shelf) fits(o *Observation) bool {
 	if o.Tool == readName {
 		return true
 	}
-	if s.unparked != nil && o.size > int64(s.threshold()) {
-		o.Note = "The content is not kept beyond what is shown: " + s.Redact.String(s.unparked.Error())
-		return true
+	if o.partial {
+		return false
 	}
 	text, err := json.Marshal(o)
 	return err == nil && len(text) <= s.threshold()
+}
+
+// tellUnparked says why what is not shown of a content is not kept either.
+func (s *Shelf) tellUnparked(o *Observation) {
+	if s.unparked != nil && (o.partial || o.size > int64(s.threshold())) {
+		o.Note = "The content is not kept beyond what is shown: " + s.Redact.String(s.unparked.Error())
+	}
 }
 
 // resolve puts the values of earlier steps in the place of references.
@@ -124,6 +133,9 @@ func (d *Dispatcher) lookup(step int, path []string) (referred, error) {
 // content is the real content of a step, not the view of it, or a part of it
 // where it is JSON.
 func (d *Dispatcher) content(o Observation, path []string) (referred, error) {
+	if o.partial {
+		return referred{}, fmt.Errorf("only a part of the content of step %d was kept, so it cannot be passed on: call the tool again with its output in a file", o.Step)
+	}
 	if o.ScratchpadID == "" {
 		return inside(o.text(), path)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -106,6 +107,32 @@ func TestLargeMetadataIsParked(t *testing.T) {
 	}
 }
 
+// What is no text is kept whatever its size: what is shown of it is not it.
+func TestSmallBinaryIsParked(t *testing.T) {
+	for _, data := range []string{"\x89PNG\r\n\x1a\n\x00", "caf\xe9\n", "cut in a ch\xc3"} {
+		d, _ := withStore(t, saying(data))
+		o := do(t, d, "much", `{}`)
+		if o.Kind != "binary" || !strings.HasPrefix(o.Summary, "[BINARY: ") || o.SizeBytes != int64(len(data)) {
+			t.Errorf("%q: %+v", data, o)
+		}
+		found, err := d.lookup(1, []string{"content"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := found.open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); string(got) != data || err != nil {
+			t.Errorf("%q came back as %q: %v", data, got, err)
+		}
+		r.Close()
+		if o := do(t, d, "echo", `{"message":"<{{step1.content}}>"}`); !strings.Contains(o.Error, "binary content") {
+			t.Errorf("%q as an argument: %+v", data, o)
+		}
+	}
+}
+
 // A store that cannot be used costs the middle of what is large, not the cycle.
 func TestStoreThatCannotBeUsed(t *testing.T) {
 	d, _ := withStore(t, saying(strings.Repeat("x", 50_000)))
@@ -113,6 +140,9 @@ func TestStoreThatCannotBeUsed(t *testing.T) {
 	o := do(t, d, "much", `{}`)
 	if !o.OK || o.ScratchpadID != "" || !strings.Contains(o.text(), "characters omitted") || !strings.Contains(o.Note, "the database is locked") {
 		t.Errorf("%.300s, note %q", o.text(), o.Note)
+	}
+	if o := do(t, d, "echo", `{"message":"{{step1.content}}"}`); !strings.Contains(o.Error, "only a part of the content of step 1") {
+		t.Errorf("a part was passed on: %+v", o)
 	}
 	if o := do(t, d, "echo", `{"message":"{{step1.metadata.exit_code}}"}`); o.OK {
 		t.Errorf("a number for a text: %+v", o)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"rouse/internal/lazy"
 	"rouse/tools"
@@ -166,8 +167,11 @@ func (r *resolver) read(found referred) any {
 	}
 	defer reader.Close()
 	data, err := io.ReadAll(io.LimitReader(reader, maxSplice))
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail("%v", err)
+	case !utf8.Valid(data):
+		r.fail("a reference stands for binary content, and arguments are text: %s", r.instead())
 	}
 	return string(data)
 }
