@@ -2,11 +2,14 @@ package dispatcher
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"rouse/scratchpad/observation"
 	"rouse/tools"
@@ -72,11 +75,32 @@ func (s *Shelf) present(ctx context.Context, o *Observation, out *output) {
 	o.Content, o.ScratchpadID, o.SizeBytes = nil, entry.ID, entry.Bytes
 	o.Kind, o.Summary, o.Facts, o.Note = string(entry.Kind), entry.Summary, entry.Facts, parkedNote
 	if len(meta) > maxMetadata {
-		o.Metadata = nil
+		o.Metadata = brief(o.Metadata)
 	}
 	s.shelved = true
 	s.showParked(o)
 	s.sumUp(ctx, o)
+}
+
+// brief is the shortest fields of metadata, as many as may be shown.
+func brief(meta map[string]any) map[string]any {
+	size := map[string]int{}
+	for name, v := range meta {
+		text, _ := json.Marshal(map[string]any{name: v}) // all of it was JSON
+		size[name] = len(text)
+	}
+	some, room := map[string]any{}, maxMetadata
+	for _, name := range slices.SortedFunc(maps.Keys(meta), func(a, b string) int {
+		return cmp.Or(cmp.Compare(size[a], size[b]), cmp.Compare(a, b))
+	}) {
+		if room -= size[name]; room >= 0 {
+			some[name] = meta[name]
+		}
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return some
 }
 
 // fits says whether an observation is shown as it is.
@@ -126,8 +150,33 @@ func (d *Dispatcher) lookup(step int, path []string) (referred, error) {
 	if err != nil {
 		return referred{}, err
 	}
+	if path[0] == "metadata" && o.ScratchpadID != "" {
+		if err := d.addMetadata(fields, o.ScratchpadID); err != nil {
+			return referred{}, err
+		}
+	}
 	v, err := field(fields, path)
 	return referred{value: v}, err
+}
+
+// addMetadata puts the metadata that were parked with a content in the place of
+// those that were shown of them.
+func (d *Dispatcher) addMetadata(fields map[string]any, id string) error {
+	turn, err := d.Turn()
+	if err != nil {
+		return err
+	}
+	c, err := turn.Get(id)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var all any
+	if len(c.Metadata) == 0 || decodeNumbers(c.Metadata, &all) != nil || all == nil {
+		return nil
+	}
+	fields["metadata"] = all
+	return nil
 }
 
 // content is the real content of a step, not the view of it, or a part of it

@@ -100,9 +100,12 @@ func TestThreshold(t *testing.T) {
 
 func TestLargeMetadataIsParked(t *testing.T) {
 	d, _ := withStore(t, func(c tools.Call) tools.Result {
-		return tools.Result{OK: true, Content: "small", Metadata: map[string]any{"headers": strings.Repeat("h", 5000)}}
+		return tools.Result{OK: true, Content: "small", Metadata: map[string]any{"status": 200, "headers": strings.Repeat("h", 5000)}}
 	})
-	if o := do(t, d, "much", `{}`); o.ScratchpadID == "" || o.Metadata != nil || o.Summary != "small" {
+	if o := do(t, d, "much", `{}`); o.ScratchpadID == "" || len(o.Metadata) != 1 || o.Metadata["status"] != 200 || o.Summary != "small" {
+		t.Errorf("%+v", o)
+	}
+	if o := do(t, d, "echo", `{"message":"{{step1.metadata.status}} {{step1.metadata.headers}}"}`); o.SizeBytes != int64(len("ECHO: 200 ")+5000) {
 		t.Errorf("%+v", o)
 	}
 }
