@@ -103,7 +103,8 @@ func brief(meta map[string]any) map[string]any {
 	return some
 }
 
-// fits says whether an observation is shown as it is.
+// fits says whether an observation is shown as it is. Its arguments do not count:
+// the model wrote them, and parking what came of them makes them no shorter.
 func (s *Shelf) fits(o *Observation) bool {
 	if o.Tool == readName {
 		return true
@@ -111,7 +112,9 @@ func (s *Shelf) fits(o *Observation) bool {
 	if o.partial {
 		return false
 	}
-	text, err := json.Marshal(o)
+	given := *o
+	given.Args = nil
+	text, err := json.Marshal(given)
 	return err == nil && len(text) <= s.threshold()
 }
 

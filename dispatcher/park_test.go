@@ -136,6 +136,19 @@ func TestSmallBinaryIsParked(t *testing.T) {
 	}
 }
 
+// The arguments of a call, which the model wrote, do not make its result large.
+func TestLargeArgumentsAreNotParked(t *testing.T) {
+	d, _ := withStore(t, nil)
+	d.Tools, _ = tools.NewSet(tools.New("take", "Takes.", func(context.Context, tools.Call, struct {
+		Text string `json:"text"`
+	}) tools.Result {
+		return tools.Result{OK: true, Content: "taken"}
+	}))
+	if o := do(t, d, "take", `{"text":"`+strings.Repeat("x", 9000)+`"}`); o.Content != "taken" || o.ScratchpadID != "" {
+		t.Errorf("%+v", o)
+	}
+}
+
 // A store that cannot be used costs the middle of what is large, not the cycle.
 func TestStoreThatCannotBeUsed(t *testing.T) {
 	d, _ := withStore(t, saying(strings.Repeat("x", 50_000)))
