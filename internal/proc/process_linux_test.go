@@ -241,9 +241,10 @@ func TestOutputStaysInOrder(t *testing.T) {
 	if got := sh(t, newRunner(), script, Command{Stdout: &out, Stderr: &errs}); out.String() != half.String() || errs.String() != half.String() || got.Bytes != int64(want.Len()) {
 		t.Errorf("two writers: got %+v", got)
 	}
-	var incomparable writers
-	if got := sh(t, newRunner(), script, Command{Stdout: incomparable, Stderr: incomparable}); !got.OK() {
-		t.Errorf("writers that cannot be compared: got %+v", got)
+	for _, w := range []io.Writer{writers(nil), struct{ io.Writer }{writers(nil)}} {
+		if got := sh(t, newRunner(), script, Command{Stdout: w, Stderr: w}); !got.OK() {
+			t.Errorf("writers that cannot be compared, %T: got %+v", w, got)
+		}
 	}
 }
 

@@ -86,10 +86,10 @@ func (s *streams) pipe(to io.Writer) (*os.File, error) {
 	return w, nil
 }
 
-// same reports whether a and b are one writer. Two of a type that cannot be
-// compared are not.
+// same reports whether a and b are one writer. Those that cannot be compared, be
+// it only by what they hold, are not.
 func same(a, b io.Writer) bool {
-	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
+	return a != nil && reflect.ValueOf(a).Comparable() && a == b
 }
 
 // abandon closes everything; the child was not started.
