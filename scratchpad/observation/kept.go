@@ -15,13 +15,16 @@ func HasKept(dir string) bool {
 	return err == nil
 }
 
-// markKept makes HasKept true.
+// markKept makes HasKept true, durably.
 func (s *Store) markKept() error {
 	f, err := s.opt.FS.OpenFile(filepath.Join(s.dir, keptName), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return s.opt.FS.SyncDir(s.dir)
 }
 
 // Exists says whether there is a store in dir, without opening it.

@@ -1,8 +1,10 @@
 package observation
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -129,16 +131,22 @@ func (s *Store) keep(id, label string, ttl time.Duration, see scope) error {
 		return fmt.Errorf("keep observation %s: it needs a label, and a time of more than nothing", id)
 	}
 	until := s.now() + ttl.Milliseconds()
-	r, err := s.db.Exec(`UPDATE entries SET label = ?, kept_until = ?,
-		expires_at = CASE WHEN expires_at IS NULL THEN NULL ELSE max(expires_at, ?) END WHERE id = ? AND `+see.where,
-		append([]any{label, until, until, id}, see.args...)...)
-	if err != nil {
-		return fmt.Errorf("keep observation %s: %w", id, s.explain(err))
+	err := s.change(func(tx *sql.Tx) error {
+		r, err := tx.Exec(`UPDATE entries SET label = ?, kept_until = ?,
+			expires_at = CASE WHEN expires_at IS NULL THEN NULL ELSE max(expires_at, ?) END WHERE id = ? AND `+see.where,
+			append([]any{label, until, until, id}, see.args...)...)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return cmp.Or(err, ErrNotFound)
+		}
+		return s.markKept() // before the commit: nothing is kept and not found
+	})
+	if err == nil || errors.Is(err, ErrNotFound) {
+		return err
 	}
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
-		return ErrNotFound
-	}
-	return s.markKept()
+	return fmt.Errorf("keep observation %s: %w", id, s.explain(err))
 }
 
 // Kept lists what was kept by other turns, the newest first.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 )
 
@@ -243,6 +244,24 @@ func TestList(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", tt.filter, got, tt.want)
 		}
 	}
+}
+
+// TestKeptIsFound: whatever fails, nothing is kept of which no later cycle learns.
+func TestKeptIsFound(t *testing.T) {
+	disktest.Sweep(t, faults(), func(f *disktest.Faulty) {
+		dir := t.TempDir()
+		s := openStore(t, dir, Options{})
+		id := put(t, begin(t, s, "turn"), []byte("a")).ID
+		s.opt.FS = f
+		err := s.Keep(id, "kept", time.Hour)
+		list, errList := s.List(Filter{Kept: true})
+		if errList != nil {
+			t.Fatal(errList)
+		}
+		if len(list) > 0 && !HasKept(dir) || (len(list) > 0) != (err == nil) {
+			t.Errorf("%v: %d kept, found %v: %v", f.Fault, len(list), HasKept(dir), err)
+		}
+	})
 }
 
 func TestTurnBeginsOnce(t *testing.T) {
