@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,6 +105,7 @@ func TestReadLines(t *testing.T) {
 		{"l", 2, 2, "2\n3\n", ""},
 		{"l", 4, 0, "4\n5", ""},
 		{"l", 5, 9, "5", ""},
+		{"l", 5, math.MaxInt, "5", ""},
 		{"l", 6, 1, "", `read "l": line 6 is past the end; the file has 5 lines`},
 		{"l", -3, -1, "1\n2\n3\n4\n5", ""},
 		{"empty", 1, 1, "", ""},

@@ -118,7 +118,7 @@ func (l *lines) Write(p []byte) (int, error) {
 		if from < 0 && l.at+1 >= l.from {
 			from = i
 		}
-		if l.count > 0 && l.at+1 >= l.from+l.count {
+		if l.count > 0 && l.at+1-l.from >= l.count {
 			to = i
 			break
 		}
