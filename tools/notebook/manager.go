@@ -269,8 +269,9 @@ func (m *Manager) Remove(ctx context.Context, name string) error {
 	if err := o.runtime.Remove(ctx); err != nil {
 		return err
 	}
-	m.forget(name, o)
-	if err := os.RemoveAll(s.Dir); err != nil {
+	err = os.RemoveAll(s.Dir)
+	m.forget(name, o) // not before: whoever opens the name next has a new folder
+	if err != nil {
 		return fmt.Errorf("remove notebook %s: %w", name, err)
 	}
 	return nil

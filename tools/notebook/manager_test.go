@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -229,6 +230,34 @@ func TestLocked(t *testing.T) {
 	c, err := b.Exec(t.Context(), "n", Request{Code: "1"})
 	if err != nil || c.Number != 2 {
 		t.Errorf("then cell %d: %v", c.Number, err)
+	}
+}
+
+// TestRemovedThenForgotten: nobody can open a notebook anew while its folder is
+// being removed.
+func TestRemovedThenForgotten(t *testing.T) {
+	dir := t.TempDir()
+	m, _ := manager(t, dir)
+	if _, err := m.Exec(t.Context(), "a", Request{Code: "ok"}); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 300 { // makes the removal long
+		if err := os.WriteFile(filepath.Join(dir, "a", fmt.Sprint(n)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removed := make(chan error)
+	go func() { removed <- m.Remove(t.Context(), "a") }()
+	for open := true; open; {
+		m.mu.Lock()
+		open = m.open["a"] != nil
+		m.mu.Unlock()
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "a")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("forgotten, and its folder is still there: %v", err)
+	}
+	if err := <-removed; err != nil {
+		t.Error(err)
 	}
 }
 
