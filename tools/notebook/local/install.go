@@ -60,6 +60,8 @@ func (r *Runtime) install(ctx context.Context, packages []string, log io.Writer)
 			return err
 		}
 	}
+	r.installing.Lock()
+	defer r.installing.Unlock()
 	if err := r.installer(ctx, packages, log); err != nil {
 		return fmt.Errorf("install %s: %w", strings.Join(packages, " "), err)
 	}

@@ -87,6 +87,21 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestInstallsAtOnce: of packages that a cell installs side by side, all are
+// recorded.
+func TestInstallsAtOnce(t *testing.T) {
+	t.Parallel()
+	notebooktest.NeedPython(t)
+	c, links := offline(t)
+	c.Runner = &proc.Runner{Env: append(environ(), "PATH="+fakeUV(t, filepath.Join(links, "said"))+":"+os.Getenv("PATH"))}
+	r := open(t, c)
+	x := notebooktest.Exec(t, r, "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) as pool: list(pool.map(install, 'abcdefgh'))")
+	notebooktest.Want(t, x, "")
+	if lines := strings.Fields(recorded(t, r)); len(lines) != 8 {
+		t.Errorf("recorded %q", lines)
+	}
+}
+
 // TestMadeAnew: whatever is wrong with an environment, it is made anew with its
 // packages, without what somebody slipped into their record.
 func TestMadeAnew(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"rouse/internal/disk"
@@ -81,7 +82,8 @@ type Runtime struct {
 	notes  []string // to be told to the next cell
 	lost   bool     // a process of ours was ended, so do not restore
 
-	turns notebook.Turns
+	turns      notebook.Turns
+	installing sync.Mutex // one installation at a time, however many a cell asks for
 }
 
 // Open makes the Runtime of the notebook in the folder dir. Nothing is started.
