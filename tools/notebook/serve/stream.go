@@ -40,6 +40,7 @@ func newStream(fs disk.FS, dir string) (*stream, error) {
 	r, err := os.Open(name)
 	if err = errors.Join(err, fs.Remove(name)); err != nil {
 		w.Close()
+		r.Close() // of nil does nothing
 		return nil, err
 	}
 	return &stream{w: w, r: r, changed: make(chan struct{})}, nil
