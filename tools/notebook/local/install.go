@@ -16,14 +16,6 @@ import (
 
 const requirementsName = "requirements.txt"
 
-// both writes to two writers, of which only the second one may fail.
-type both struct{ a, b io.Writer }
-
-func (w both) Write(b []byte) (int, error) {
-	w.a.Write(b)
-	return w.b.Write(b)
-}
-
 // uvNames are the names that uv has for what a user told pip by the environment.
 var uvNames = [...][2]string{
 	{"PIP_INDEX_URL", "UV_DEFAULT_INDEX"},
@@ -73,7 +65,7 @@ func (r *Runtime) installer(ctx context.Context, packages []string, log io.Write
 	if uv := r.uv(); uv != "" {
 		argv = []string{uv, "pip", "install", "--python", r.interpreter()}
 	}
-	c := proc.Command{Argv: append(append(argv, "--"), packages...), Timeout: r.c.InstallTimeout, Env: r.c.InstallEnv, Stderr: log}
+	c := proc.Command{Argv: append(append(argv, "--"), packages...), Timeout: r.c.InstallTimeout, Env: r.c.InstallEnv, Stdout: log}
 	_, err := r.command(ctx, c)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,16 +149,16 @@ func (r *Runtime) environ() []string {
 }
 
 // command runs a program in the workspace and gives what it wrote on both
-// streams; of much, the end. That is in the error too, if it does not succeed.
+// streams, which goes to c.Stdout as well; of much, the end. That is in the error
+// too, if it does not succeed.
 func (r *Runtime) command(ctx context.Context, c proc.Command) (string, error) {
 	said := &tail{limit: 4000}
 	c.Dir, c.Env = r.c.Workspace, append(r.environ(), c.Env...)
-	c.Stdout = said
-	if c.Stderr == nil {
-		c.Stderr = said
-	} else {
-		c.Stdout, c.Stderr = both{said, c.Stderr}, both{said, c.Stderr}
+	out := io.Writer(said)
+	if c.Stdout != nil {
+		out = io.MultiWriter(said, c.Stdout)
 	}
+	c.Stdout, c.Stderr = out, out
 	exit, err := r.c.Runner.Run(ctx, c)
 	if err != nil {
 		return "", err
