@@ -33,7 +33,6 @@ type server struct {
 	o    Options
 	ctx  context.Context // its life; the one of Start
 	hide *redact.Redactor
-	pins *pins
 
 	stale atomic.Bool // the server has said that its tools changed
 

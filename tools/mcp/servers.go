@@ -57,7 +57,7 @@ type Servers struct {
 	list []*server
 	pins *pins
 
-	mu       sync.Mutex
+	// What Start has found out.
 	problems []string
 	waiting  []string // those of them that the operator has to decide
 	news     []string
@@ -95,7 +95,7 @@ func Start(ctx context.Context, c Config, o Options) *Servers {
 		if entry.Disabled {
 			continue
 		}
-		srv := &server{Server: entry, o: o, ctx: ctx, hide: hide, pins: s.pins}
+		srv := &server{Server: entry, o: o, ctx: ctx, hide: hide}
 		s.list = append(s.list, srv)
 		wg.Go(srv.begin)
 	}
@@ -169,8 +169,6 @@ func (s *Servers) admit(srv *server) {
 func (s *Servers) Waiting() []string { return slices.Clone(s.waiting) }
 
 func (s *Servers) problem(server, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.problems = append(s.problems, fmt.Sprintf("mcp %s: %s", quoted(server), text))
 }
 
@@ -243,11 +241,7 @@ func (s *server) tool(o Offer, t rawTool) tools.Tool {
 
 // Problems say, one line each, which servers and tools are missing, why, and
 // how to mend it.
-func (s *Servers) Problems() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.problems)
-}
+func (s *Servers) Problems() []string { return slices.Clone(s.problems) }
 
 // News are what the operator should know although nothing is wrong: servers
 // that were seen for the first time.
