@@ -38,7 +38,6 @@ type message struct {
 	// of ready and saved
 	Python     string      `json:"python"`
 	Restored   []string    `json:"restored"`
-	Saved      []string    `json:"saved"`
 	Dropped    [][2]string `json:"dropped"` // name, why
 	Unreadable string      `json:"unreadable"`
 	Time       float64     `json:"time"` // seconds since 1970

@@ -202,10 +202,8 @@ func (r *run) watch(ctx context.Context, k *kernel, total, idle time.Duration, o
 
 // timer is one that fires after d, or never if that is 0.
 func timer(d time.Duration) *time.Timer {
-	t := time.NewTimer(max(d, time.Hour))
-	if d > 0 {
-		t.Reset(d)
-	} else {
+	t := time.NewTimer(d)
+	if d == 0 {
 		t.Stop()
 	}
 	return t
