@@ -25,7 +25,6 @@ const (
 var rules = map[string][]string{
 	"":                       {},
 	"cmd/rouse":              {"", "agent", "dispatcher/proxy", "scratchpad", "tools", "internal"},
-	"bench":                  {"agent/model/modeltest", "agent/model", "agent/journal", "internal", "agent", "scratchpad"},
 	"agent":                  {"agent", "dispatcher", "scratchpad", "tools", "internal"},
 	"agent/model":            {},
 	"agent/config":           {"agent/schedule", "internal/yamlerror"},
