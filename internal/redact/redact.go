@@ -100,18 +100,6 @@ func (r *Redactor) String(s string) string {
 	return string(append(out, s[done:]...))
 }
 
-// Bytes returns b without secrets: b itself if it holds none, else a new slice.
-func (r *Redactor) Bytes(b []byte) []byte {
-	if r.free() || len(b) < MinLength {
-		return b
-	}
-	out, done := r.matcher().replace(nil, view(b), 0, len(b))
-	if out == nil {
-		return b
-	}
-	return append(out, b[done:]...)
-}
-
 func (r *Redactor) free() bool { return r == nil || r.matcher == nil }
 
 type secret struct{ name, value string }
