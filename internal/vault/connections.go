@@ -24,8 +24,8 @@ var (
 	fieldPattern = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
 )
 
-// CheckName reports whether a connection may have that name.
-func CheckName(name string) error {
+// checkName reports whether a connection may have that name.
+func checkName(name string) error {
 	if !namePattern().MatchString(name) {
 		return fmt.Errorf("connection %.140q: use engine/NAME, such as postgres/PROD_DB", name)
 	}
@@ -35,7 +35,7 @@ func CheckName(name string) error {
 // Set sets fields of a connection, which is made if there is none; its other
 // fields stay. No error quotes a value.
 func (c Connections) Set(name string, fields map[string]string) error {
-	if err := CheckName(name); err != nil {
+	if err := checkName(name); err != nil {
 		return err
 	}
 	all := maps.Clone(c[name])
@@ -115,7 +115,7 @@ func Grant(all []Variable, names []string) ([]Variable, error) {
 	var list []Variable
 	taken := map[string]bool{}
 	for _, name := range names {
-		if err := CheckName(name); err != nil {
+		if err := checkName(name); err != nil {
 			return nil, err
 		}
 		found := false

@@ -48,7 +48,7 @@ func TestGrant(t *testing.T) {
 		"postgres/PROD":    {"host": "other"},
 		"s3/eu-1":          {"access.key": "k"},
 	}
-	env, err := ParseEnv("DS_POSTGRES_PROD_DB__HOST=from-env\nDS_MYSQL_X__DSN=d\nOTHER=x\n")
+	env, err := parseEnv("DS_POSTGRES_PROD_DB__HOST=from-env\nDS_MYSQL_X__DSN=d\nOTHER=x\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestSecrets(t *testing.T) {
 
 func TestParseEnv(t *testing.T) {
 	const text = "\uFEFF# comment\r\n\nA=1\r\nexport B = two words # remark\nC='# $x \\n'\nD=\"a\\nb \\\"c\\\" \\\\n\" # remark\nE=\nF=a#b\nA=2\n"
-	got, err := ParseEnv(text)
+	got, err := parseEnv(text)
 	want := []Variable{{"A", "2"}, {"B", "two words"}, {"C", "# $x \\n"}, {"D", "a\nb \"c\" \\n"}, {"E", ""}, {"F", "a#b"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
@@ -119,7 +119,7 @@ func TestParseEnv(t *testing.T) {
 		"A=\xff":               "not text in UTF-8",
 		"1A=secret-value":      "line 1 is not NAME=value",
 	} {
-		if _, err := ParseEnv(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, err := parseEnv(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -129,9 +129,9 @@ func TestParseEnv(t *testing.T) {
 func FuzzParseEnv(f *testing.F) {
 	f.Add("A=1\nexport B='x' # y", "va\"l\\ue\n$")
 	f.Fuzz(func(t *testing.T, text, value string) {
-		_, _ = ParseEnv(text)
+		_, _ = parseEnv(text)
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "$", `\$`).Replace(value)
-		list, err := ParseEnv("X=\"" + quoted + "\"")
+		list, err := parseEnv("X=\"" + quoted + "\"")
 		if err == nil && (len(list) != 1 || list[0].Value != value) {
 			t.Errorf("%q came back as %q", value, list)
 		}

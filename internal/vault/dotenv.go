@@ -21,7 +21,7 @@ func ReadEnv(path string) ([]Variable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
-	list, err := ParseEnv(string(data))
+	list, err := parseEnv(string(data))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
@@ -31,11 +31,11 @@ func ReadEnv(path string) ([]Variable, error) {
 // assignment is a line of .env: `export` may stand before it.
 var assignment = lazy.Regexp(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
 
-// ParseEnv reads lines NAME=value. A value in single quotes is taken as it is,
+// parseEnv reads lines NAME=value. A value in single quotes is taken as it is,
 // one in double quotes knows \n, \r, \t, \", \\ and \$, another ends at " #" and is
 // trimmed. Nothing is expanded, and a value has one line. Of a name that comes
 // twice the last one counts.
-func ParseEnv(text string) ([]Variable, error) {
+func parseEnv(text string) ([]Variable, error) {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return nil, errors.New("it is not text in UTF-8")
 	}
