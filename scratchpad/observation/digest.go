@@ -31,6 +31,9 @@ func newDigest(o Options) *digest {
 	return &digest{opt: o, sum: sha256.New(), text: true, levels: newLevels()}
 }
 
+// summaryChars are those of preview and facts together.
+const summaryChars = 2000
+
 // sniffed is how much of the beginning is kept at least, to tell what it is.
 const sniffed = 512
 
@@ -134,7 +137,7 @@ func (d *digest) entry() Entry {
 		return e
 	}
 	e.Summary = d.preview()
-	e.Facts = clip(d.facts(e), d.opt.SummaryChars-utf8.RuneCountInString(e.Summary)-1)
+	e.Facts = clip(d.facts(e), summaryChars-utf8.RuneCountInString(e.Summary)-1)
 	return e
 }
 

@@ -58,7 +58,6 @@ type Options struct {
 	TTL          time.Duration // from the end of the turn; 1 hour
 	Codec        Codec         // zstd
 	PreviewChars int           // of the head, and of the tail, in a summary; 500
-	SummaryChars int           // of preview and facts together; 2,000
 	BusyTimeout  time.Duration // how long to wait for another process; 5 seconds
 
 	FS  disk.FS          // through which contents are written; disk.OS
@@ -71,7 +70,6 @@ func (o Options) withDefaults() Options {
 	o.TTL = cmp.Or(o.TTL, time.Hour)
 	o.Codec = cmp.Or(o.Codec, Zstd)
 	o.PreviewChars = cmp.Or(o.PreviewChars, 500)
-	o.SummaryChars = cmp.Or(o.SummaryChars, 2000)
 	o.BusyTimeout = cmp.Or(o.BusyTimeout, 5*time.Second)
 	if o.FS == nil {
 		o.FS = disk.OS{}
