@@ -78,7 +78,7 @@ func (l *listing) walk(ctx context.Context) error {
 			l.failed = append(l.failed, dir)
 		}
 	}
-	l.trim(maxShown)
+	l.trim()
 	return nil
 }
 
@@ -114,16 +114,16 @@ func (l *listing) add(name string, e fs.DirEntry) {
 	l.match++
 	l.kept = append(l.kept, name)
 	if len(l.kept) > 2*maxShown {
-		l.trim(maxShown)
+		l.trim()
 	}
 }
 
-// trim keeps the n entries that sort first; a folder's content follows it.
-func (l *listing) trim(n int) {
+// trim keeps the entries to be shown, those that sort first; a folder's content follows it.
+func (l *listing) trim() {
 	slices.SortFunc(l.kept, func(a, b string) int {
 		return strings.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 	})
-	l.kept = l.kept[:min(n, len(l.kept))]
+	l.kept = l.kept[:min(maxShown, len(l.kept))]
 }
 
 func (l *listing) result() tools.Result {
