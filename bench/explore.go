@@ -144,7 +144,7 @@ func (e *explorer) ask(tool string, args map[string]any) (dispatcher.Observation
 	return o, err
 }
 
-// tokens is an estimate on the safe side, as package conversation makes it.
+// tokens is an estimate on the safe side.
 func tokens(text string) int { return (len(text) + 2) / 3 }
 
 func (e *explorer) read(args map[string]any) (text string, err error) {

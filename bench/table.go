@@ -13,7 +13,7 @@ func heading(title, a, b string) {
 // by run; goal 0 is none.
 func compare(name string, costs [][]cost, of func(cost) float64, goal float64) {
 	a, b := figures(costs[0], of), figures(costs[1], of)
-	ratio := median(pairs(a, b, func(x, y float64) float64 { return x / y }))
+	ratio := median(pairs(a, b, divide))
 	fmt.Printf("  %-34s %-26s %-26s ratio %.2f", name, spread(a), spread(b), ratio)
 	if goal > 0 {
 		fmt.Printf(", goal %g  %s", goal, verdict(ratio <= goal))
