@@ -96,7 +96,7 @@ func TestScheduleChildren(t *testing.T) {
 		r := &rig{t: t, home: home}
 		r.write("rules.md", "You are Rouse.\n")
 		r.write("scratchpad/active.yaml", "goals: [look]\n")
-		r.write("rouse.yaml", "model: "+model+"\ncycle: {timeout: 1s}\nschedule: '@every 1s'\n")
+		r.write("rouse.yaml", "model: "+model+"\ncycle: {timeout: 6s}\nschedule: '@every 1s'\n")
 	}
 	program, err := exec.LookPath("rouse")
 	if err != nil {
@@ -130,9 +130,9 @@ func TestScheduleChildren(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(said.String(), "the cycle hung and was ended after 2s") {
+	if !strings.Contains(said.String(), "the cycle hung and was ended after 7s") {
 		t.Errorf("said %s", said)
 	}
 	t.Logf("a hung child was ended after %s, %v; the killed one was followed at once: slots of the home %v, of the other %v",
-		hung.Round(time.Millisecond), 2*time.Second, ends(t, a, sick), ends(t, a, well))
+		hung.Round(time.Millisecond), 7*time.Second, ends(t, a, sick), ends(t, a, well))
 }
