@@ -318,3 +318,19 @@ func TestRemoteFails(t *testing.T) {
 	p.Close()
 	<-p.end
 }
+
+// TestLateClient: what a client says once its server has ended harms nothing.
+func TestLateClient(t *testing.T) {
+	r := newRig(t)
+	r.Command, r.MaxMessage = []string{"/bin/sh", "-c", "exit 3"}, 100
+	in, client := io.Pipe()
+	if err := r.Serve(t.Context(), in, io.Discard); err == nil || !strings.Contains(err.Error(), "exit code 3") {
+		t.Errorf("ended with %v", err)
+	}
+	for range 2 { // the second is taken once the first is answered
+		if _, err := io.WriteString(client, strings.Repeat("x", 101)+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client.Close()
+}

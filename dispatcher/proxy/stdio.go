@@ -180,17 +180,23 @@ const farewell = time.Second
 // their own, so that one who does not read cannot keep us from ending.
 type client struct {
 	lines   chan []byte
+	ended   chan struct{} // no more is said
 	written chan struct{} // all is written, or cannot be
 	late    chan struct{} // nobody waits any more
 }
 
 func newClient(out io.Writer, lost func()) *client {
-	c := &client{lines: make(chan []byte), written: make(chan struct{}), late: make(chan struct{})}
+	c := &client{lines: make(chan []byte), ended: make(chan struct{}), written: make(chan struct{}), late: make(chan struct{})}
 	go func() {
 		defer close(c.written)
-		for m := range c.lines {
-			if _, err := out.Write(m); err != nil {
-				lost()
+		for {
+			select {
+			case m := <-c.lines:
+				if _, err := out.Write(m); err != nil {
+					lost()
+					return
+				}
+			case <-c.ended:
 				return
 			}
 		}
@@ -198,7 +204,8 @@ func newClient(out io.Writer, lost func()) *client {
 	return c
 }
 
-// emit writes a message, in one line.
+// emit writes a message, in one line; after the end it does nothing, for whoever
+// reads from the client may still be at it.
 func (c *client) emit(message []byte) {
 	select {
 	case c.lines <- line(message):
@@ -220,7 +227,7 @@ func line(message []byte) []byte {
 }
 
 func (c *client) close() {
-	close(c.lines)
+	close(c.ended)
 	select {
 	case <-c.written:
 	case <-c.late:
