@@ -319,6 +319,22 @@ func TestRemoteFails(t *testing.T) {
 	<-p.end
 }
 
+// TestCancelled: a server may leave a request unanswered that was cancelled.
+func TestCancelled(t *testing.T) {
+	r := newRig(t)
+	r.Command = []string{"/bin/sh", "-c", "cat >/dev/null"}
+	p := r.serve()
+	l := p.lines(t)
+	p.say(t, say, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	p.Close()
+	if err := <-p.end; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if got := l.to("2"); got != "" {
+		t.Errorf("told of it: %s", got)
+	}
+}
+
 // TestLateClient: what a client says once its server has ended harms nothing.
 func TestLateClient(t *testing.T) {
 	r := newRig(t)

@@ -119,7 +119,8 @@ func (s *session) read(key string, id, args json.RawMessage) passed {
 	}}
 }
 
-// cancel passes a cancellation on, unless it is of a call that we answer.
+// cancel passes a cancellation on, unless it is of a call that we answer. A server
+// need not answer what was cancelled, so nobody waits for that any more.
 func (s *session) cancel(o *object, text []byte) passed {
 	params, err := parse(o.get("params"))
 	if err != nil {
@@ -127,8 +128,11 @@ func (s *session) cancel(o *object, text []byte) passed {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stop, ok := s.ours[idKey(params.get("requestId"))]
+	key := idKey(params.get("requestId"))
+	stop, ok := s.ours[key]
 	if !ok {
+		delete(s.open, key)
+		delete(s.listens, key)
 		return passed{forward: text}
 	}
 	stop()
