@@ -255,9 +255,10 @@ func kind(h http.Header) string {
 	return k
 }
 
-// stream passes on the messages of a stream, and takes it up again where it
-// breaks if the server can go on and there is something open.
-func (r *remote) stream(ctx context.Context, body io.Reader, open func() bool) error {
+// stream passes on the messages of a stream and closes it; where it breaks it is
+// taken up again, if the server can go on and there is something open.
+func (r *remote) stream(ctx context.Context, body io.ReadCloser, open func() bool) error {
+	defer func() { body.Close() }()
 	last, wait := "", time.Second
 	for try := 0; ; {
 		events := r.p.events(body)
@@ -279,7 +280,7 @@ func (r *remote) stream(ctx context.Context, body io.Reader, open func() bool) e
 		if err != nil {
 			return err
 		}
-		defer resp.Body.Close()
+		body.Close()
 		body = resp.Body
 	}
 }
@@ -322,7 +323,6 @@ func (r *remote) listen() {
 		}
 		if err == nil {
 			_ = r.stream(r.ctx, resp.Body, func() bool { return true })
-			resp.Body.Close()
 		}
 		select {
 		case <-time.After(time.Second):
