@@ -161,7 +161,7 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 	if err != nil {
 		return err
 	}
-	for c.iterations < a.MaxIterations {
+	for c.iteration() < a.MaxIterations {
 		done, err := a.iterate(ctx, c)
 		if ctx.Err() != nil && !done {
 			return context.Cause(ctx)
@@ -170,7 +170,7 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 			return err
 		}
 	}
-	return &Limit{"max_iterations", fmt.Sprintf("%d of %d iterations used", c.iterations, a.MaxIterations)}
+	return &Limit{"max_iterations", fmt.Sprintf("%d of %d iterations used", c.iteration(), a.MaxIterations)}
 }
 
 // begin gives the cycle all that its run needs, and what puts that away again.
@@ -191,7 +191,7 @@ func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
 	if err := a.stopped(); err != nil {
 		return false, err
 	}
-	c.iterations++
+	c.iterations.Add(1)
 	reply, err := a.ask(ctx, c)
 	if err != nil {
 		return false, fmt.Errorf("model: %w", err)

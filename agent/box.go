@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"rouse/agent/conversation"
 	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/internal/proc"
@@ -43,11 +42,7 @@ func (a *Agent) host(c *cycle) Host {
 			_ = c.journal.Append(&journal.Started{Process: p})
 		},
 		Ask: func(ctx context.Context, purpose string, req model.Request) (model.Reply, error) {
-			tokens := 0
-			for _, m := range req.Messages {
-				tokens += conversation.Est(m.Content)
-			}
-			return a.exchange(ctx, c, req, journal.Request{Iteration: c.iterations, Tokens: tokens, For: purpose})
+			return a.aside(ctx, c, purpose, req)
 		},
 	}
 }

@@ -32,11 +32,11 @@ type cycle struct {
 	talk       talk
 	rules      string
 
-	iterations, problems int
-	used                 atomic.Int64     // tokens
-	asked                int              // tokens of the last request, estimated
-	choose               bool             // a task is to be chosen from the goals
-	models               map[string]known // nil until it is asked for
+	iterations, used atomic.Int64 // used are tokens
+	problems         int
+	asked            int              // tokens of the last request, estimated
+	choose           bool             // a task is to be chosen from the goals
+	models           map[string]known // nil until it is asked for
 
 	parked  map[[sha256.Size]byte]string // what is shown for parts of the memory
 	remarks []string                     // what the model should know
@@ -118,6 +118,9 @@ func (a *Agent) journalled(calls []model.Call) json.RawMessage {
 	}
 	return text
 }
+
+// iteration counts from 1 once the model is asked.
+func (c *cycle) iteration() int { return int(c.iterations.Load()) }
 
 // tokens are what the cycle has used.
 func (c *cycle) tokens() int { return int(c.used.Load()) }

@@ -86,8 +86,8 @@ func (a *Agent) giveUp(c *cycle, why string) error {
 func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 	c := &cycle{
 		id: id, baseHash: t.base, reopened: true, ended: t.end != nil,
-		iterations: t.iterations,
 	}
+	c.iterations.Store(int64(t.iterations))
 	c.used.Store(int64(t.tokens))
 	var err error
 	c.journal, err = journal.Resume(a.disk(), a.Home.Journal(id), id, a.now, t.seq)

@@ -33,7 +33,7 @@ func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
 	}
 	return Report{
 		Cycle: c.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, runErr),
-		Iterations: c.iterations, Tokens: c.tokens(), Took: took,
+		Iterations: c.iteration(), Tokens: c.tokens(), Took: took,
 	}, err
 }
 
@@ -74,7 +74,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 	defer c.journal.Close()
 	sleep := journal.Sleep{
 		Outcome: end.Outcome, Exit: end.Exit, Error: end.Error,
-		Iterations: c.iterations, Tokens: c.tokens(), Ms: took.Milliseconds(),
+		Iterations: c.iteration(), Tokens: c.tokens(), Ms: took.Milliseconds(),
 	}
 	if c.dispatcher != nil {
 		sleep.EmptyNotes = c.dispatcher.EmptyNotes()

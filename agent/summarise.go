@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"rouse/agent/conversation"
-	"rouse/agent/journal"
 	"rouse/agent/model"
 )
 
@@ -25,9 +24,7 @@ func (a *Agent) summariser(c *cycle) func(context.Context, string, string) (stri
 		req := model.Request{Messages: []model.Message{
 			{Role: model.System, Content: summaryRules}, {Role: model.User, Content: a.Redact.String(user)},
 		}}
-		reply, err := a.exchange(ctx, c, req, journal.Request{
-			Iteration: c.iterations, Tokens: conversation.Est(summaryRules) + conversation.Est(user), For: "summary",
-		})
+		reply, err := a.aside(ctx, c, "summary", req)
 		return reply.Text, err
 	}
 }

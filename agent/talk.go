@@ -75,7 +75,17 @@ func (a *Agent) send(ctx context.Context, c *cycle) (model.Reply, error) {
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return a.exchange(ctx, c, req, journal.Request{Iteration: c.iterations, Tokens: c.asked})
+	return a.exchange(ctx, c, req, journal.Request{Iteration: c.iteration(), Tokens: c.asked})
+}
+
+// aside sends a request that is no part of the conversation, for what purpose
+// names. Several goroutines may call it.
+func (a *Agent) aside(ctx context.Context, c *cycle, purpose string, req model.Request) (model.Reply, error) {
+	tokens := 0
+	for _, m := range req.Messages {
+		tokens += conversation.Est(m.Content)
+	}
+	return a.exchange(ctx, c, req, journal.Request{Iteration: c.iteration(), Tokens: tokens, For: purpose})
 }
 
 // exchange sends a request and journals both sides of it.
@@ -105,7 +115,7 @@ func (a *Agent) exchange(ctx context.Context, c *cycle, req model.Request, event
 func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
 	turn := conversation.Turn{
 		State: func() ([]byte, string, error) { return a.view(c) }, Choose: c.choose && c.state.CurrentTask() == nil,
-		Now: a.now(), Iteration: c.iterations, Of: a.MaxIterations,
+		Now: a.now(), Iteration: c.iteration(), Of: a.MaxIterations,
 		Tools: c.dispatcher.Offered(), Kept: c.kept,
 	}
 	if end, ok := ctx.Deadline(); ok {

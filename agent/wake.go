@@ -94,7 +94,8 @@ func (a *Agent) maxAnswer(c *cycle) int {
 
 // Preview is the request that a cycle would send first. It changes nothing.
 func (a *Agent) Preview() (model.Request, error) {
-	c := &cycle{iterations: 1}
+	c := &cycle{}
+	c.iterations.Add(1)
 	var err error
 	if c.base, _, err = a.Home.Load(); err != nil {
 		return model.Request{}, err
