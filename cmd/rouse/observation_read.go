@@ -243,7 +243,7 @@ const longestLine = 1 << 20
 // grepObservation writes all lines that match, as grep -n does; of one that is
 // very long, the part about the match.
 func grepObservation(c *observation.Content, q observation.Query, out io.Writer) error {
-	q.MaxMatches, q.MaxBytes, q.LineChars, q.Partial = 10_000, 8<<20, longestLine, true
+	q.MaxMatches, q.MaxBytes, q.LineChars, q.Partial = 100_000, 8<<20, longestLine, true
 	for {
 		found, err := c.Grep(context.Background(), q)
 		if err != nil {

@@ -292,6 +292,9 @@ func (g *search) searchLines(b []byte, line int64) {
 	var count int64
 	var hits []hit
 	wanted := g.wants(line)
+	if g.q.Partial && !wanted {
+		return
+	}
 	counted := 0
 	g.p.lines(b, g.c.valid, func(start, end int) {
 		count++

@@ -189,3 +189,18 @@ func TestGrepPageByPage(t *testing.T) {
 		t.Errorf("%d lines in all, %d page by page", len(whole.Lines), len(all))
 	}
 }
+
+// A page of matches costs what leads to them, and not what was dealt out beyond:
+// one item a worker at most, however many are waiting.
+func TestPageOfMatchesEndsTheSearch(t *testing.T) {
+	turn := begin(t, openStore(t, "", Options{Codec: Raw}), "turn")
+	c := get(t, turn, put(t, turn, bytes.Repeat([]byte("7\n"), 8<<20)).ID)
+	const workers, line = 4, 2
+	f, err := c.Grep(context.Background(), Query{Pattern: "[0-9]", MaxMatches: 10, Partial: true})
+	if err != nil || f.Shown != 10 || f.Next != 11 {
+		t.Errorf("%d shown, next %d: %v", f.Shown, f.Next, err)
+	}
+	if most := int64(workers * itemSize / line); f.Matches > most {
+		t.Errorf("%d matches were looked at, want %d at most", f.Matches, most)
+	}
+}
