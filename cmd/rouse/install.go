@@ -130,7 +130,7 @@ func (a *app) install(via string, print bool, args []string) error {
 		return usage(err)
 	}
 	if text != nil {
-		if err := disk.Replace(disk.OS{}, h.Config(), text, permOf(h.Config())); err != nil {
+		if err := replaceConfig(h, text); err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
 	}
@@ -144,11 +144,13 @@ func (a *app) install(via string, print bool, args []string) error {
 	return nil
 }
 
-func permOf(path string) fs.FileMode {
+// replaceConfig writes rouse.yaml anew. Who may read it stays, and a link to it too.
+func replaceConfig(h agent.Home, text []byte) error {
+	path, perm := resolved(h.Config()), fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
-		return info.Mode().Perm()
+		perm = info.Mode().Perm()
 	}
-	return 0o600
+	return disk.Replace(disk.OS{}, path, text, perm)
 }
 
 // withSpec is rouse.yaml with the specification, nil if it need not change, and

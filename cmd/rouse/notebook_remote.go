@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent/config"
-	"rouse/internal/disk"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/remote"
 )
@@ -62,7 +61,7 @@ func (a *app) useRemote(endpoint, tokenEnv string) error {
 	if u, err := url.Parse(endpoint); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		fmt.Fprintf(a.stderr, "rouse: %s is not https: the token, code and data can be read on the way\n", endpoint)
 	}
-	if err := disk.Replace(disk.OS{}, h.Config(), changed, 0o600); err != nil {
+	if err := replaceConfig(h, changed); err != nil {
 		return fmt.Errorf("write rouse.yaml: %w", err)
 	}
 	fmt.Fprintln(a.stdout, "written into rouse.yaml; back again with notebook.backend: local")
