@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -95,10 +96,6 @@ func (a *app) newProxy(h agent.Home, conf config.Config, o proxyOptions, command
 		names = append(names, variable)
 	}
 	hide := redact.FromEnv(a.environ, names)
-	session, err := newSession(a.now())
-	if err != nil {
-		return nil, err
-	}
 	p := &proxy.Proxy{
 		Command: command, Mode: tools.NoteMode(conf.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
 		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
@@ -108,6 +105,7 @@ func (a *app) newProxy(h agent.Home, conf config.Config, o proxyOptions, command
 	}
 	name := ""
 	if o.url != "" {
+		var err error
 		if p.URL, p.Header, err = a.remote(o); err != nil {
 			return nil, err
 		}
@@ -122,17 +120,13 @@ func (a *app) newProxy(h agent.Home, conf config.Config, o proxyOptions, command
 	if !tools.ValidName(name) {
 		return nil, fmt.Errorf("--name %q: a name has letters, digits, _ and -, at most 64", name)
 	}
-	p.Notes = proxy.Log{FS: disk.OS{}, Path: filepath.Join(h.Logs(), "proxy_"+name+".jsonl"), Session: session, Redact: hide, Now: a.now}
+	p.Notes = proxy.Log{FS: disk.OS{}, Path: filepath.Join(h.Logs(), "proxy_"+name+".jsonl"), Session: newSession(a.now()), Redact: hide, Now: a.now}
 	return p, checkListen(o.listen, p.Token)
 }
 
 // newSession names a proxy's turn in the store of observations.
-func newSession(now time.Time) (string, error) {
-	mark, err := newMark()
-	if err != nil {
-		return "", err
-	}
-	return "proxy_" + now.Format("20060102_150405") + "_" + mark[:6], nil
+func newSession(now time.Time) string {
+	return "proxy_" + now.Format("20060102_150405") + "_" + rand.Text()[:6]
 }
 
 // remote is the address of a server, and what is sent to it with each request.

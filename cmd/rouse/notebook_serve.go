@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -129,9 +130,7 @@ func (a *app) serveNotebooks(o serveOptions) error {
 	if err != nil {
 		return usage(err)
 	}
-	if s.Open, err = a.openServed(h, conf); err != nil {
-		return err
-	}
+	s.Open = a.openServed(h, conf)
 	unlock, err := s.Lock()
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
@@ -142,17 +141,13 @@ func (a *app) serveNotebooks(o serveOptions) error {
 
 // openServed opens the runtimes that are served: as the home's own, each in a
 // folder of its own.
-func (a *app) openServed(h agent.Home, conf config.Config) (func(serve.Place) (notebook.Runtime, error), error) {
-	mark, err := newMark()
-	if err != nil {
-		return nil, err
-	}
-	n := notebooks{home: h, config: conf, runner: &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(conf))}, environ: a.environ, now: a.now}
+func (a *app) openServed(h agent.Home, conf config.Config) func(serve.Place) (notebook.Runtime, error) {
+	n := notebooks{home: h, config: conf, runner: &proc.Runner{Mark: rand.Text(), Env: proc.Environ(a.harmless(conf))}, environ: a.environ, now: a.now}
 	return func(p serve.Place) (notebook.Runtime, error) {
 		c := n.local(p.LLM)
 		c.Workspace, c.Env, c.Secret = filepath.Join(p.Dir, "workspace"), p.Env, p.Secret
 		return c.Open(p.Dir)
-	}, nil
+	}
 }
 
 // listenNotebooks serves until a signal comes.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -44,16 +45,12 @@ func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) 
 	if err != nil {
 		return err
 	}
-	mark, err := newMark()
-	if err != nil {
-		return err
-	}
 	granted, err := a.credentials(h, conf)
 	if err != nil {
 		return err
 	}
 	n := notebooks{
-		home: h, config: conf, runner: &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(conf))}, credentials: granted,
+		home: h, config: conf, runner: &proc.Runner{Mark: rand.Text(), Env: proc.Environ(a.harmless(conf))}, credentials: granted,
 		hide: redact.FromEnv(a.environ, secretNames(conf)).And(granted.hidden), environ: a.environ, now: a.now,
 	}
 	llm, err := a.bridge(h, conf, n.hide)

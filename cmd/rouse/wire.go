@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -96,10 +95,7 @@ func below(path, dir string) bool {
 // agent wires an agent from the configuration of its home.
 func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
 	hide := redact.FromEnv(a.environ, secretNames(c))
-	mark, err := newMark()
-	if err != nil {
-		return nil, err
-	}
+	mark := rand.Text()
 	runner := &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(c))}
 	servers, err := a.mcpConfig(h)
 	if err != nil {
@@ -172,15 +168,6 @@ func store(o config.Observations, now func() time.Time) observation.Options {
 	return observation.Options{
 		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Codec: observation.Codec(o.Codec), PreviewChars: int(o.PreviewChars), Now: now,
 	}
-}
-
-// newMark is a token that nobody can guess.
-func newMark() (string, error) {
-	b := make([]byte, 8)
-	if _, err := rand.Read(b); err != nil {
-		return "", fmt.Errorf("random numbers: %w", err)
-	}
-	return hex.EncodeToString(b), nil
 }
 
 // tools registers every tool that the home has.
