@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"rouse/agent/budget"
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/agent/notify"
 	"rouse/agent/retention"
 	"rouse/dispatcher"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
+	"rouse/journal"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/tools"
 )
 

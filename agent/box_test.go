@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/internal/disk"
+	"rouse/journal"
 	"rouse/tools"
 )
 

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/scratchpad/observation"
 )

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
+	"rouse/journal"
 )
 
 // answers is a model with whole replies.

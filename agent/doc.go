@@ -21,11 +21,11 @@
 //     and view.go here are between the two.
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
 //     are for a home that is left alone; unattended.go calls them.
-//   - agent/journal is the record of a cycle, in which the dispatcher writes
+//   - journal is the record of a cycle, in which the dispatcher writes
 //     too; it knows nothing of either. agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three
 //     branches: a tool, update_scratchpad, done.
-//   - dispatcher/proxy gives the same to other people's agents: it stands between an
+//   - proxy gives the same to other people's agents: it stands between an
 //     MCP client and its server.
 //   - scratchpad/observation keeps tool outputs that are too large to be shown.
 //   - tools says what a tool is, and adds task_scratchpad to each; the folders

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

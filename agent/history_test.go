@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

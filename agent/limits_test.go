@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 	"rouse/tools/shell"

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/agent/model/modeltest"
+	"rouse/journal"
 )
 
 const starts = 50

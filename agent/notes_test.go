@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk"
+	"rouse/journal"
 )
 
 func TestTrim(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk/disktest"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

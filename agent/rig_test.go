@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/internal/disk"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )

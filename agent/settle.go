@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

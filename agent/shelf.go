@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/scratchpad/observation"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/agent/model/modeltest"
+	"rouse/journal"
 )
 
 // A signal ends a cycle in time, wherever it is: the memory is saved and says

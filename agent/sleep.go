@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

@@ -3,7 +3,7 @@ package agent
 import (
 	"time"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 )
 
 // Outcomes of a cycle that has not slept, beside those of package journal.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"rouse/agent/conversation"
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/internal/disk"
+	"rouse/journal"
 )
 
 // talk is what the model sees of a cycle.

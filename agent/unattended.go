@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"rouse/agent/budget"
-	"rouse/agent/journal"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/dispatcher"
+	"rouse/journal"
 )
 
 // Stopped ends a cycle because the home is paused, or keeps it from starting.

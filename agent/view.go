@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"rouse/agent/conversation"
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

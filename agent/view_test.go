@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/internal/disk"
+	"rouse/journal"
 	"rouse/tools"
 )
 

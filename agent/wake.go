@@ -9,11 +9,11 @@ import (
 	"os"
 	"strings"
 
-	"rouse/agent/journal"
 	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

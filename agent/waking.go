@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

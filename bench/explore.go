@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/dispatcher"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/scratchpad/observation"
 	"rouse/tools"

@@ -21,8 +21,8 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rouse/agent/journal"
 	"rouse/internal/redact"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )

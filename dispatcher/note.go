@@ -1,7 +1,7 @@
 package dispatcher
 
 import (
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )

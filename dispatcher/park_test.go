@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"rouse/agent/journal"
 	"rouse/internal/proc"
+	"rouse/journal"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )

@@ -10,7 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/tools"
 )
 

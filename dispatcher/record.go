@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 )
 
 // noteRunes is how much of a result, and of the arguments, goes to the notes.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/scratchpad/observation"
 )
 

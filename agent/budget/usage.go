@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 )
 
 // Row is what a day, a cycle or a model has used, as the journals say.

@@ -18,11 +18,11 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/agent/pause"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/journal"
 )
 
 // Kinds of events.

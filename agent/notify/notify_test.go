@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/journal"
 )
 
 func TestMain(m *testing.M) {

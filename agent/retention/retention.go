@@ -22,8 +22,8 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk"
+	"rouse/journal"
 	"rouse/scratchpad"
 )
 

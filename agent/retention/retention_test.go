@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"rouse/agent/journal"
 	"rouse/internal/disk/disktest"
+	"rouse/journal"
 )
 
 const day = 24 * time.Hour

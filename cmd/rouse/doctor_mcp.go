@@ -7,9 +7,9 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/config"
-	"rouse/agent/journal"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/journal"
 	"rouse/tools"
 	"rouse/tools/mcp"
 )

@@ -17,9 +17,9 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/config"
-	"rouse/agent/journal"
 	"rouse/agent/schedule"
 	"rouse/internal/proc"
+	"rouse/journal"
 )
 
 // tonight says what would fail while nobody looks: what it sees itself, and then

@@ -12,12 +12,12 @@ import (
 	"rouse/agent"
 	"rouse/agent/budget"
 	"rouse/agent/config"
-	"rouse/agent/journal"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/schedule"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/journal"
 )
 
 // runDue runs the slot that is due, if there is one, and writes down what became of it.

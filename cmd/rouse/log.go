@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/agent/journal"
 	"rouse/internal/proc"
+	"rouse/journal"
 )
 
 func (a *app) newLog() *cobra.Command {

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/agent/journal"
 	"rouse/internal/redact"
+	"rouse/journal"
 )
 
 // Exit codes, the same for every verb.

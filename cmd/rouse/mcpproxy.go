@@ -21,10 +21,10 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/config"
-	"rouse/dispatcher/proxy"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/proxy"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/scratchpad/observation"
 )
 

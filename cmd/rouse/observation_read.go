@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 	"rouse/scratchpad/observation"
 )
 

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"rouse/agent"
-	"rouse/agent/journal"
+	"rouse/journal"
 )
 
 // screen is a stream that a person may be reading.

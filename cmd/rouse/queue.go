@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"rouse/agent/journal"
+	"rouse/journal"
 )
 
 // linger is how long the end of a cycle waits for a screen, or a reader of our

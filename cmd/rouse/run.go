@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/agent/journal"
+	"rouse/journal"
 )
 
 // runOptions are the flags of run.

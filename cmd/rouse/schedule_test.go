@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"rouse/agent"
-	"rouse/agent/journal"
 	"rouse/agent/model/modeltest"
 	"rouse/agent/schedule"
+	"rouse/journal"
 )
 
 // safe is a buffer for several goroutines.

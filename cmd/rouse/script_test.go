@@ -17,8 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"rouse/agent"
-	"rouse/agent/journal"
 	"rouse/agent/model/modeltest"
+	"rouse/journal"
 	"rouse/tools/mcp/mcptest"
 )
 

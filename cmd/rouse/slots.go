@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/agent/journal"
 	"rouse/agent/schedule"
 	"rouse/internal/redact"
+	"rouse/journal"
 )
 
 // ledger is the home's ledger of slots.

@@ -10,10 +10,10 @@ import (
 	"rouse/agent"
 	"rouse/agent/budget"
 	"rouse/agent/config"
-	"rouse/agent/journal"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/retention"
+	"rouse/journal"
 )
 
 // standing is what `rouse status` says of a home that is left alone.
