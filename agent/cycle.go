@@ -10,6 +10,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/scratchpad/observation"
@@ -84,7 +85,7 @@ func put(s *scratchpad.State, task string) []scratchpad.Change {
 // problem records a reply that held no action; the third in a row ends the cycle.
 func (c *cycle) problem(err error) error {
 	c.problems++
-	if err := c.dispatcher.Note("\n[PARSE ERROR] " + journal.Line(err.Error(), maxNote)); err != nil {
+	if err := c.dispatcher.Note("\n[PARSE ERROR] " + text.Line(err.Error(), maxNote)); err != nil {
 		return err
 	}
 	if c.problems >= maxProblems {
@@ -103,7 +104,7 @@ func (c *cycle) leave(actions []dispatcher.Action) error {
 	for _, a := range actions {
 		names = append(names, a.Tool)
 	}
-	return c.dispatcher.Note("\n[PARSE ERROR] not carried out, since they came after done: " + journal.Line(strings.Join(names, ", "), maxNote))
+	return c.dispatcher.Note("\n[PARSE ERROR] not carried out, since they came after done: " + text.Line(strings.Join(names, ", "), maxNote))
 }
 
 // journalled are native calls as the journal has them: without secrets, also

@@ -13,6 +13,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/proc"
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -277,7 +278,7 @@ func (t *trace) unknown() string {
 	}
 	var calls []string
 	for _, i := range t.open {
-		calls = append(calls, fmt.Sprintf("step %d %s(%s)", i.Step, i.Tool, journal.Line(string(i.Args), 300)))
+		calls = append(calls, fmt.Sprintf("step %d %s(%s)", i.Step, i.Tool, text.Line(string(i.Args), 300)))
 	}
 	return "outcome unknown, it may have run and is not repeated: " + strings.Join(calls, "; ")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rouse/internal/proc"
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad/observation"
 )
@@ -87,7 +88,7 @@ func (c *cycle) listKept(now time.Time) string {
 	}
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, journal.Line(e.Label, 200), e.Bytes, now.Sub(e.Created).Round(time.Second))
+		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, text.Line(e.Label, 200), e.Bytes, now.Sub(e.Created).Round(time.Second))
 	}
 	return b.String()
 }

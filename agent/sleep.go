@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rouse/internal/disk"
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -204,7 +205,7 @@ func (u unlessEdited) Rename(oldname, newname string) error {
 // failure says in the notes that a cycle failed. Where the notes already end in
 // a failure of the same kind, that line is replaced by one with a count.
 func failure(notes, cycle string, err error) []scratchpad.Change {
-	reason := journal.Line(err.Error(), maxNote)
+	reason := text.Line(err.Error(), maxNote)
 	head, last := lastLine(notes)
 	count, since, ok := sameFailure(last, reason)
 	if !ok {

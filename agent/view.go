@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"rouse/agent/conversation"
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/scratchpad"
 )
 
@@ -29,8 +29,8 @@ func (a *Agent) view(c *cycle) (yaml []byte, remark string, err error) {
 			return nil, "", err
 		}
 	}
-	for _, text := range c.remarks {
-		remark += "\nNote: " + journal.Line(a.Redact.String(text), maxNote)
+	for _, said := range c.remarks {
+		remark += "\nNote: " + text.Line(a.Redact.String(said), maxNote)
 	}
 	for range s.Keys() {
 		if yaml, err = s.Bytes(); err != nil || conversation.Est(string(yaml)) <= a.viewTokens(c) {

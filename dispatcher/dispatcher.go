@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"rouse/internal/proc"
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
@@ -300,7 +301,7 @@ func (d *Dispatcher) guard(o *Observation) error {
 	case o.Done || o.Tool == readName:
 		return nil
 	case n >= repeatsToEnd:
-		return fmt.Errorf("%w: %s(%s) gave the same result %d times", ErrStuck, o.Tool, journal.Line(string(o.Args), noteRunes), n)
+		return fmt.Errorf("%w: %s(%s) gave the same result %d times", ErrStuck, o.Tool, text.Line(string(o.Args), noteRunes), n)
 	case n >= repeatsToWarn:
 		o.Warning = fmt.Sprintf("this is the same call with the same result for the %d. time; at %d the cycle ends: do something else, or say done", n, repeatsToEnd)
 	}

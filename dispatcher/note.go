@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
@@ -18,14 +19,14 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 	if t, ok := d.find(o.Tool); ok && tools.HasOwnNote(t.Parameters()) {
 		return nil
 	}
-	var text string
-	o.Args, text = tools.TakeNote(o.Args)
-	if text == "" || text == d.noted {
+	var said string
+	o.Args, said = tools.TakeNote(o.Args)
+	if said == "" || said == d.noted {
 		d.empty++
 		return nil
 	}
-	d.noted = text
-	n := &journal.Note{Step: o.Step, Text: text, Changes: []scratchpad.Change{note("\n[NOTE] " + journal.Line(text, noteLimit))}}
+	d.noted = said
+	n := &journal.Note{Step: o.Step, Text: said, Changes: []scratchpad.Change{note("\n[NOTE] " + text.Line(said, noteLimit))}}
 	if d.Visible != nil {
 		n.From = d.Visible()
 	}

@@ -2,9 +2,8 @@ package dispatcher
 
 import (
 	"fmt"
+	"rouse/internal/text"
 	"strings"
-
-	"rouse/journal"
 )
 
 // noteRunes is how much of a result, and of the arguments, goes to the notes.
@@ -26,5 +25,5 @@ func toolNote(o Observation) string {
 		said = strings.TrimSpace("error: " + o.Error + "\n" + said)
 	}
 	return fmt.Sprintf("\n[TOOL] %s(%s) → %s",
-		journal.Line(o.Tool, noteRunes), journal.Line(string(o.Args), noteRunes), journal.Line(said, noteRunes))
+		text.Line(o.Tool, noteRunes), text.Line(string(o.Args), noteRunes), text.Line(said, noteRunes))
 }

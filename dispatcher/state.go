@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/scratchpad"
 	"rouse/tools"
 )
@@ -163,7 +163,7 @@ func completion(s *scratchpad.State, summary string) []scratchpad.Change {
 		changes = append(changes, scratchpad.Change{Op: "extend", Key: "completed_tasks", Value: []any{entry}})
 	}
 	changes = append(changes, Promote(s)...)
-	return append(changes, note("\n[COMPLETED] "+journal.Line(summary, len(summary))))
+	return append(changes, note("\n[COMPLETED] "+text.Line(summary, len(summary))))
 }
 
 // Promote are the changes that make the first pending action the current task,

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 )
 
@@ -23,13 +23,13 @@ func (s *Shelf) sumUp(ctx context.Context, o *Observation) {
 	if s.Summarise == nil || o.Kind == string(observation.Binary) || o.SizeBytes < summaryFrom || o.SizeBytes > summaryMost {
 		return
 	}
-	text, err := s.whole(o.ScratchpadID)
+	whole, err := s.whole(o.ScratchpadID)
 	if err != nil {
 		return
 	}
-	said, err := s.Summarise(ctx, o.Tool, string(text))
+	said, err := s.Summarise(ctx, o.Tool, string(whole))
 	if err != nil || strings.TrimSpace(said) == "" {
 		return
 	}
-	o.Facts = strings.TrimSpace(o.Facts + "\nSummary by a model: " + journal.Line(s.Redact.String(strings.TrimSpace(said)), summaryChars))
+	o.Facts = strings.TrimSpace(o.Facts + "\nSummary by a model: " + text.Line(s.Redact.String(strings.TrimSpace(said)), summaryChars))
 }

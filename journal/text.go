@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
+	"rouse/internal/text"
 	"rouse/scratchpad"
 )
 
@@ -22,25 +22,25 @@ func (e Event) Text() string {
 	case *Request:
 		return fmt.Sprintf("ask    iteration %d, about %d tokens", d.Iteration, d.Tokens)
 	case *Reply:
-		return fmt.Sprintf("reply  %s, %d+%d tokens: %s", ms(d.Ms), d.Usage.Input, d.Usage.Output, Line(d.said(), textRunes))
+		return fmt.Sprintf("reply  %s, %d+%d tokens: %s", ms(d.Ms), d.Usage.Input, d.Usage.Output, text.Line(d.said(), textRunes))
 	case *Intent:
-		return fmt.Sprintf("call   step %d: %s(%s)", d.Step, Line(d.Tool, 64), Line(string(d.Args), textRunes))
+		return fmt.Sprintf("call   step %d: %s(%s)", d.Step, text.Line(d.Tool, 64), text.Line(string(d.Args), textRunes))
 	case *Result:
 		return d.text()
 	case *Note:
-		return fmt.Sprintf("note   step %d: %s", d.Step, Line(d.Text, textRunes))
+		return fmt.Sprintf("note   step %d: %s", d.Step, text.Line(d.Text, textRunes))
 	case *Prune:
 		return fmt.Sprintf("prune  %d results, %d iterations folded, about %d tokens left", len(d.Steps), d.Folded, d.Tokens)
 	case *Protocol:
-		return fmt.Sprintf("model  protocol %s: %s", d.Name, Line(d.Reason, textRunes))
+		return fmt.Sprintf("model  protocol %s: %s", d.Name, text.Line(d.Reason, textRunes))
 	case *Warning:
-		return "warn   " + Line(d.Text, textRunes)
+		return "warn   " + text.Line(d.Text, textRunes)
 	case *State:
 		return "state  " + changeText(d.Changes)
 	case *Limit:
 		return "limit  " + d.Name + ": " + d.Text
 	case *Retry:
-		return fmt.Sprintf("retry  %d, in %s: %s", d.Attempt, ms(d.Wait), Line(d.Error, textRunes))
+		return fmt.Sprintf("retry  %d, in %s: %s", d.Attempt, ms(d.Wait), text.Line(d.Error, textRunes))
 	case *Sleep:
 		return d.text(e.Cycle)
 	}
@@ -61,26 +61,26 @@ func (r *Reply) said() string {
 }
 
 func (w *Wake) text(cycle string) string {
-	text := "wake   cycle " + cycle
+	line := "wake   cycle " + cycle
 	if w.Settled != "" {
-		text += ", after settling the interrupted cycle " + w.Settled
+		line += ", after settling the interrupted cycle " + w.Settled
 	}
 	if w.Warning != "" {
-		text += "; warning: " + Line(w.Warning, textRunes)
+		line += "; warning: " + text.Line(w.Warning, textRunes)
 	}
-	return text
+	return line
 }
 
 func (r *Result) text() string {
 	state := "ok"
 	if !r.OK {
-		state = "failed: " + Line(r.Error, textRunes)
+		state = "failed: " + text.Line(r.Error, textRunes)
 	}
-	text := fmt.Sprintf("result step %d, %s: %s, %d bytes, %s", r.Step, Line(r.Tool, 64), state, r.SizeBytes, ms(r.Ms))
+	line := fmt.Sprintf("result step %d, %s: %s, %d bytes, %s", r.Step, text.Line(r.Tool, 64), state, r.SizeBytes, ms(r.Ms))
 	if content := r.Shown(); content != "" {
-		text += ": " + Line(content, textRunes)
+		line += ": " + text.Line(content, textRunes)
 	}
-	return text
+	return line
 }
 
 // Shown is the content as text: a text itself, else its JSON.
@@ -93,17 +93,17 @@ func (r *Result) Shown() string {
 }
 
 func (s *Sleep) text(cycle string) string {
-	text := fmt.Sprintf("sleep  cycle %s: %s, exit %d, %d iterations, %d tokens, %s", cycle, s.Outcome, s.Exit, s.Iterations, s.Tokens, ms(s.Ms))
+	line := fmt.Sprintf("sleep  cycle %s: %s, exit %d, %d iterations, %d tokens, %s", cycle, s.Outcome, s.Exit, s.Iterations, s.Tokens, ms(s.Ms))
 	if s.Error != "" {
-		text += ": " + Line(s.Error, textRunes)
+		line += ": " + text.Line(s.Error, textRunes)
 	}
-	return text
+	return line
 }
 
 func changeText(changes []scratchpad.Change) string {
 	var parts []string
 	for _, c := range changes {
-		parts = append(parts, fmt.Sprintf("%s %s %s", c.Op, Line(c.Key, 64), Line(shown(c.Value), 300)))
+		parts = append(parts, fmt.Sprintf("%s %s %s", c.Op, text.Line(c.Key, 64), text.Line(shown(c.Value), 300)))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -121,36 +121,3 @@ func shown(v any) string {
 }
 
 func ms(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
-
-// Line makes a text one line of at most limit characters, so that it cannot
-// forge another record: line breaks and what a terminal would obey are escaped,
-// and a cut is marked.
-func Line(s string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n == limit {
-			b.WriteRune('…')
-			break
-		}
-		n++
-		b.WriteString(escape(r))
-	}
-	return b.String()
-}
-
-func escape(r rune) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r == ' ' || unicode.IsPrint(r):
-		return string(r)
-	case r <= 0xffff:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
-}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/scratchpad"
 )
 
@@ -110,7 +110,7 @@ func (a *app) printDiff(list []scratchpad.Difference) {
 		fmt.Fprintln(a.stdout, "nothing changed")
 	}
 	for _, d := range list {
-		fmt.Fprintf(a.stdout, "%s %s\n", out.paint(bold, journal.Line(d.Key, 200)), d.Kind)
+		fmt.Fprintf(a.stdout, "%s %s\n", out.paint(bold, text.Line(d.Key, 200)), d.Kind)
 		for _, text := range removed(d) {
 			fmt.Fprintln(a.stdout, out.paint(red, "  - "+text))
 		}
@@ -160,11 +160,11 @@ func textLines(v any) []string {
 		if err != nil {
 			return []string{err.Error()}
 		}
-		return []string{journal.Line(string(b), 2000)}
+		return []string{text.Line(string(b), 2000)}
 	}
 	var lines []string
 	for _, line := range strings.Split(strings.Trim(s, "\n"), "\n") {
-		lines = append(lines, journal.Line(line, 2000))
+		lines = append(lines, text.Line(line, 2000))
 	}
 	return lines
 }

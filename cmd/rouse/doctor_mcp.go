@@ -9,7 +9,7 @@ import (
 	"rouse/agent/config"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/tools"
 	"rouse/tools/mcp"
 )
@@ -29,7 +29,7 @@ func (a *app) checkServers(h agent.Home, conf config.Config) []check {
 	hide := redact.FromEnv(a.environ, secretNames(conf)).And(c.Secrets())
 	checks := []check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
 	for _, p := range s.Problems() {
-		checks = append(checks, check{Check: "mcp", Found: journal.Line(hide.String(p), 500)})
+		checks = append(checks, check{Check: "mcp", Found: text.Line(hide.String(p), 500)})
 	}
 	return append(checks, checkNotes(s.Tools())...)
 }

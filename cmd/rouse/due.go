@@ -17,6 +17,7 @@ import (
 	"rouse/agent/schedule"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 	"rouse/journal"
 )
 
@@ -46,8 +47,8 @@ func (a *app) runDue(o runOptions) error {
 	err = a.run(o) // which delivers what is to be told
 	res := schedule.Result{Cycle: report.Cycle, Exit: report.Exit, Awake: errors.Is(err, agent.ErrAwake)}
 	if err != nil {
-		text := strings.TrimPrefix(err.Error(), "cycle "+report.Cycle+": ") // which the ledger has beside it
-		res.Error, res.Exit = journal.Line(a.redacted(text), 300), exitCode(err)
+		why := strings.TrimPrefix(err.Error(), "cycle "+report.Cycle+": ") // which the ledger has beside it
+		res.Error, res.Exit = text.Line(a.redacted(why), 300), exitCode(err)
 	}
 	settled := slot.Settle(res)
 	if res.Awake { // what became of the slot is written down; cron need not mail it
@@ -93,7 +94,7 @@ func (a *app) resting(h agent.Home, pauseAfter int) string {
 	if err != nil || !ok {
 		return ""
 	}
-	return journal.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), s.Count, a.redacted(s.Cause)), 300)
+	return text.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), s.Count, a.redacted(s.Cause)), 300)
 }
 
 // budgetPatience is how long the ledger of spending may be held by another process

@@ -18,7 +18,7 @@ import (
 
 	"rouse/agent"
 	"rouse/internal/redact"
-	"rouse/journal"
+	"rouse/internal/text"
 )
 
 // Exit codes, the same for every verb.
@@ -99,10 +99,10 @@ func (a *app) main(args []string) int {
 	if err == nil {
 		return 0
 	}
-	if text := strings.TrimSpace(err.Error()); text != "" {
+	if line := strings.TrimSpace(err.Error()); line != "" {
 		// A message may quote a file of the operator's; cron would mail it.
-		text = redact.FromEnv(a.environ, a.secrets).String(text)
-		fmt.Fprintf(a.stderr, "rouse: %s\n", journal.Line(text, maxMessage))
+		line = redact.FromEnv(a.environ, a.secrets).String(line)
+		fmt.Fprintf(a.stderr, "rouse: %s\n", text.Line(line, maxMessage))
 	}
 	return exitCode(err)
 }

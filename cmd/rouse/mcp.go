@@ -14,7 +14,7 @@ import (
 	"rouse/agent/config"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/tools"
 	"rouse/tools/mcp"
 )
@@ -76,9 +76,9 @@ func pick(c mcp.Config, name string) (mcp.Config, error) {
 	one, ok := c.Only(name)
 	switch {
 	case !ok:
-		return c, fmt.Errorf(".mcp.json: there is no server %s", journal.Line(name, 40))
+		return c, fmt.Errorf(".mcp.json: there is no server %s", text.Line(name, 40))
 	case one.Servers[0].Disabled:
-		return c, fmt.Errorf(".mcp.json: server %s is disabled", journal.Line(name, 40))
+		return c, fmt.Errorf(".mcp.json: server %s is disabled", text.Line(name, 40))
 	}
 	return one, nil
 }
@@ -129,7 +129,7 @@ func (a *app) listMCP(s *mcp.Servers, asJSON bool) error {
 		}
 	} else {
 		for _, o := range list {
-			fmt.Fprintf(a.stdout, "%-40s  %-7s  %s\n", o.Name, o.State, journal.Line(o.Description, 80))
+			fmt.Fprintf(a.stdout, "%-40s  %-7s  %s\n", o.Name, o.State, text.Line(o.Description, 80))
 		}
 	}
 	if len(s.Problems()) > 0 {
@@ -189,9 +189,9 @@ func findTool(s *mcp.Servers, name string) (tools.Tool, error) {
 				return t, nil
 			}
 		}
-		return tools.Tool{}, fmt.Errorf("tool %s is %s, and off until you run: rouse mcp accept %s", journal.Line(name, 40), o.State, o.Server)
+		return tools.Tool{}, fmt.Errorf("tool %s is %s, and off until you run: rouse mcp accept %s", text.Line(name, 40), o.State, o.Server)
 	}
-	return tools.Tool{}, fmt.Errorf("there is no tool %s", journal.Line(name, 40))
+	return tools.Tool{}, fmt.Errorf("there is no tool %s", text.Line(name, 40))
 }
 
 func (a *app) newMCPAccept() *cobra.Command {
@@ -216,7 +216,7 @@ func (a *app) acceptMCP(s *mcp.Servers, server string) error {
 	}
 	for _, o := range before {
 		if o.State != mcp.On {
-			fmt.Fprintf(a.stdout, "%s (%s): %s\n", journal.Line(o.Tool, 60), o.State, journal.Line(o.Description, 1000))
+			fmt.Fprintf(a.stdout, "%s (%s): %s\n", text.Line(o.Tool, 60), o.State, text.Line(o.Description, 1000))
 		}
 	}
 	fmt.Fprintf(a.stdout, "accepted: the %d tools of %s\n", len(before), server)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 )
 
@@ -84,10 +84,10 @@ func (a *app) listObservations(s *observation.Store, cycle string, asJSON bool) 
 	for _, e := range list {
 		label := ""
 		if e.Label != "" {
-			label = "  " + out.paint(yellow, "kept: "+journal.Line(e.Label, 60))
+			label = "  " + out.paint(yellow, "kept: "+text.Line(e.Label, 60))
 		}
 		fmt.Fprintf(a.stdout, "%s  %s  step %-3d %-14s %-6s %12d bytes %9d lines  %s%s\n", out.paint(bold, e.ID), e.Turn, e.Step,
-			journal.Line(e.Executor, 14), e.Kind, e.Bytes, e.Lines, e.Created.Format("2006-01-02 15:04:05"), label)
+			text.Line(e.Executor, 14), e.Kind, e.Bytes, e.Lines, e.Created.Format("2006-01-02 15:04:05"), label)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (a *app) withContent(id string, use func(*observation.Content) error) error
 	return a.withStore(func(s *observation.Store) error {
 		c, err := s.Get(id)
 		if err != nil {
-			return fmt.Errorf("observation %s: %w", journal.Line(id, 40), err)
+			return fmt.Errorf("observation %s: %w", text.Line(id, 40), err)
 		}
 		defer c.Close()
 		if err = use(c); errors.As(err, new(*observation.QueryError)) {
@@ -131,7 +131,7 @@ func (a *app) newObservationRm() *cobra.Command {
 			return a.withStore(func(s *observation.Store) error {
 				for _, id := range args {
 					if err := s.Remove(id); err != nil {
-						return fmt.Errorf("observation %s: %w", journal.Line(id, 40), err)
+						return fmt.Errorf("observation %s: %w", text.Line(id, 40), err)
 					}
 				}
 				return nil

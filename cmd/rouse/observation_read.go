@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rouse/journal"
+	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 )
 
@@ -197,20 +197,20 @@ type escaping struct {
 }
 
 func (e *escaping) Write(p []byte) (int, error) {
-	text := append(e.part, p...)
-	whole := len(text)
-	for i := max(0, len(text)-utf8.UTFMax+1); i < len(text); i++ {
-		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+	all := append(e.part, p...)
+	whole := len(all)
+	for i := max(0, len(all)-utf8.UTFMax+1); i < len(all); i++ {
+		if utf8.RuneStart(all[i]) && !utf8.FullRune(all[i:]) {
 			whole = i
 		}
 	}
-	e.part = append([]byte(nil), text[whole:]...)
+	e.part = append([]byte(nil), all[whole:]...)
 	var b strings.Builder
-	for _, r := range string(text[:whole]) {
+	for _, r := range string(all[:whole]) {
 		if r == '\n' || r == '\t' {
 			b.WriteRune(r)
 		} else {
-			b.WriteString(journal.Line(string(r), 1))
+			b.WriteString(text.Line(string(r), 1))
 		}
 	}
 	if _, err := io.WriteString(e.w, b.String()); err != nil {

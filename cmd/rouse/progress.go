@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"rouse/agent"
+	"rouse/internal/text"
 	"rouse/journal"
 )
 
@@ -85,9 +86,9 @@ func (p *progress) event(e journal.Event) {
 	case *journal.Request:
 		p.doing(fmt.Sprintf("asking the model (iteration %d) …", d.Iteration))
 	case *journal.Retry:
-		p.line(p.err.paint(yellow, fmt.Sprintf("again in %s: %s", time.Duration(d.Wait)*time.Millisecond, journal.Line(d.Error, 200))))
+		p.line(p.err.paint(yellow, fmt.Sprintf("again in %s: %s", time.Duration(d.Wait)*time.Millisecond, text.Line(d.Error, 200))))
 	case *journal.Intent:
-		p.call = journal.Line(fmt.Sprintf("%d  %s %s", d.Step, d.Tool, d.Args), max(20, p.err.width-24))
+		p.call = text.Line(fmt.Sprintf("%d  %s %s", d.Step, d.Tool, d.Args), max(20, p.err.width-24))
 		p.doing(p.call + " …")
 	case *journal.Result:
 		p.result(d)
@@ -97,14 +98,14 @@ func (p *progress) event(e journal.Event) {
 func (p *progress) result(r *journal.Result) {
 	mark, took := p.err.paint(green, "ok"), time.Duration(r.Ms)*time.Millisecond
 	if !r.OK {
-		mark = p.err.paint(red, "failed: "+journal.Line(r.Error, 200))
+		mark = p.err.paint(red, "failed: "+text.Line(r.Error, 200))
 	}
 	if p.call == "" {
 		p.call = fmt.Sprintf("%d  %s", r.Step, r.Tool)
 	}
 	p.line(fmt.Sprintf("%s  %s  %s", p.call, p.err.paint(dim, took.String()), mark))
 	if said := strings.TrimSpace(r.Shown()); said != "" && r.OK {
-		p.line(p.err.paint(dim, "   → "+journal.Line(said, max(20, p.err.width-6))))
+		p.line(p.err.paint(dim, "   → "+text.Line(said, max(20, p.err.width-6))))
 	}
 	p.call = ""
 }

@@ -12,7 +12,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/schedule"
 	"rouse/internal/redact"
-	"rouse/journal"
+	"rouse/internal/text"
 )
 
 // ledger is the home's ledger of slots.
@@ -121,20 +121,20 @@ func (s slot) line(out screen) string {
 	if s.Exit != nil && *s.Exit != 0 {
 		color = red
 	}
-	text := s.Slot.Format("2006-01-02 15:04:05 -0700") + "  " + out.paint(color, fmt.Sprintf("%-9s", s.Status)) + "  " + s.Cron
+	row := s.Slot.Format("2006-01-02 15:04:05 -0700") + "  " + out.paint(color, fmt.Sprintf("%-9s", s.Status)) + "  " + s.Cron
 	if s.Count > 1 {
-		text += fmt.Sprintf("  %d slots up to %s", s.Count, s.Last.Format("2006-01-02 15:04:05"))
+		row += fmt.Sprintf("  %d slots up to %s", s.Count, s.Last.Format("2006-01-02 15:04:05"))
 	}
 	if s.Cycle != "" {
-		text += "  cycle " + s.Cycle
+		row += "  cycle " + s.Cycle
 	}
 	if s.Exit != nil && *s.Exit != 0 {
-		text += fmt.Sprintf("  exit %d", *s.Exit)
+		row += fmt.Sprintf("  exit %d", *s.Exit)
 	}
 	for _, more := range []string{s.Reason, s.Error} {
 		if more != "" {
-			text += "  " + journal.Line(more, 200)
+			row += "  " + text.Line(more, 200)
 		}
 	}
-	return text
+	return row
 }

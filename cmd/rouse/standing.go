@@ -13,7 +13,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/retention"
-	"rouse/journal"
+	"rouse/internal/text"
 )
 
 // standing is what `rouse status` says of a home that is left alone.
@@ -154,11 +154,11 @@ func (s standing) print(out screen, row func(name, value string)) {
 		if u.Error != "" {
 			how += ", " + strings.TrimRight(u.Error, ": ")
 		}
-		text := fmt.Sprintf("not told by %s (%s): %s: %s", u.Sink, how, u.Kind, u.Text)
-		row("attention", out.paint(red, journal.Line(text, 300)))
+		line := fmt.Sprintf("not told by %s (%s): %s: %s", u.Sink, how, u.Kind, u.Text)
+		row("attention", out.paint(red, text.Line(line, 300)))
 	}
 	for _, p := range s.Problems {
-		row("attention", out.paint(red, journal.Line(p, 300)))
+		row("attention", out.paint(red, text.Line(p, 300)))
 	}
 }
 

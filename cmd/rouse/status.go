@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -95,13 +96,13 @@ func (a *app) printStatus(st status) {
 	}
 	row("home", st.Home)
 	row("memory", memoryLine(st))
-	row("task", orNone(journal.Line(st.Task, 200)))
+	row("task", orNone(text.Line(st.Task, 200)))
 	row("pending", fmt.Sprint(len(st.Pending)))
 	for _, p := range st.Pending[:min(3, len(st.Pending))] {
-		row("", "- "+journal.Line(p, 200))
+		row("", "- "+text.Line(p, 200))
 	}
 	row("completed", fmt.Sprint(st.Completed))
-	row("last note", journal.Line(st.LastNote, 300))
+	row("last note", text.Line(st.LastNote, 300))
 	if st.Cycle != nil {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
 	}
@@ -127,19 +128,19 @@ func orNone(s string) string {
 
 // cycleLine is one cycle in words.
 func cycleLine(c agent.Summary, out screen, now time.Time) string {
-	text := fmt.Sprintf("%s  %s", c.Cycle, out.paint(outcomeColor(c), fmt.Sprintf("%-11s", c.Outcome)))
+	line := fmt.Sprintf("%s  %s", c.Cycle, out.paint(outcomeColor(c), fmt.Sprintf("%-11s", c.Outcome)))
 	switch c.Outcome {
 	case agent.Awake:
-		return text + fmt.Sprintf("  for %s, pid %d", now.Sub(c.Began).Round(time.Second), c.PID)
+		return line + fmt.Sprintf("  for %s, pid %d", now.Sub(c.Began).Round(time.Second), c.PID)
 	case agent.Interrupted:
-		return text + "  the next cycle settles it"
+		return line + "  the next cycle settles it"
 	}
 	took := time.Duration(c.Ms) * time.Millisecond
-	text += fmt.Sprintf("  exit %-3d  %2d iterations  %6d tokens  %8s", c.Exit, c.Iterations, c.Tokens, took)
+	line += fmt.Sprintf("  exit %-3d  %2d iterations  %6d tokens  %8s", c.Exit, c.Iterations, c.Tokens, took)
 	if c.Error != "" {
-		text += "  " + journal.Line(c.Error, 200)
+		line += "  " + text.Line(c.Error, 200)
 	}
-	return text
+	return line
 }
 
 func outcomeColor(c agent.Summary) string {
