@@ -12,6 +12,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/retention"
 	"rouse/dispatcher"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
 	"rouse/journal"
@@ -26,7 +27,7 @@ type Model interface {
 
 // Agent runs cycles in a home. Its fields are set once and not changed after.
 type Agent struct {
-	Home   Home
+	Home   home.Home
 	Model  Model
 	Tools  *tools.Set
 	Boxes  []OpenBox        // of further tools
@@ -131,7 +132,7 @@ func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 	}
 	beat := a.Heartbeat.Begin()
 	report, err := a.cycle(ctx)
-	if errors.Is(err, ErrAwake) {
+	if errors.Is(err, home.ErrAwake) {
 		return report, err // that one tells
 	}
 	_ = beat(report.Exit == 0 && err == nil) // no ping fails a cycle
@@ -178,7 +179,7 @@ func (a *Agent) begin(ctx context.Context, c *cycle) (pack func(), err error) {
 	a.shelve(c)
 	a.clear()
 	if a.Waking.IdleSkip {
-		c.saw = a.Home.look(a.Waking.Watch)
+		c.saw = look(a.Home, a.Waking.Watch)
 	}
 	if err := a.prepare(c, c.journal); err != nil {
 		return func() {}, err

@@ -15,8 +15,9 @@
 // Imports run one way, from cmd/rouse down:
 //
 //   - cmd/rouse reads flags, wires everything below and maps errors to exit codes.
-//   - agent (here) is the cycle. [Home] alone knows the names of files. agent.go
-//     has the main loop, wake.go, sleep.go and settle.go the rest of the cycle.
+//   - home is the folder that an agent lives in; it alone knows the names of files.
+//   - agent (here) is the cycle. agent.go has the main loop, wake.go, sleep.go and
+//     settle.go the rest of the cycle.
 //   - agent/conversation decides what the model sees, agent/model asks it; talk.go
 //     and view.go here are between the two.
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule

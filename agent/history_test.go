@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
 	"rouse/journal"
@@ -249,7 +250,7 @@ func (h *history) check(f *disktest.Faulty, before string, report Report, err er
 	h.t.Helper()
 	for _, op := range f.Fired() {
 		if id, ok := strings.CutSuffix(op, ".jsonl"); ok && !f.Fault.Mode.Crash() {
-			h.faulted[id[len(id)-len(cycleForm):]] = true
+			h.faulted[id[len(id)-len(home.CycleForm):]] = true
 		}
 	}
 	if got := h.active(); got != h.memory {

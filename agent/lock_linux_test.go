@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"rouse/agent/model/modeltest"
+	"rouse/home"
 	"rouse/journal"
 )
 
@@ -199,10 +200,10 @@ func TestAwake(t *testing.T) {
 	a, m := r.agent(nil, act("done", `{"summary":"seen"}`))
 	b, _ := r.agent(nil, act("done", `{"summary":"seen"}`))
 	m.during = func(int) {
-		if _, err := b.RunOnce(t.Context()); err != ErrAwake {
+		if _, err := b.RunOnce(t.Context()); err != home.ErrAwake {
 			t.Errorf("a second cycle: %v", err)
 		}
-		if _, err := b.Reset(true); err != ErrAwake {
+		if _, err := b.Reset(true); err != home.ErrAwake {
 			t.Errorf("a reset: %v", err)
 		}
 	}

@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"rouse/home"
 	"strings"
 )
 
 // Reset settles an interrupted cycle and puts active.yaml aside, readable or
 // not; the next cycle begins with the initial state. It gives the new name, or ""
 // where there was no active.yaml. With clean it also removes the journals, logs
-// and snapshots of earlier cycles. It fails with [ErrAwake] while one is awake.
+// and snapshots of earlier cycles. It fails with [home.ErrAwake] while one is awake.
 func (a *Agent) Reset(clean bool) (string, error) {
-	if err := a.Home.makeFolders(a.disk()); err != nil {
+	if err := a.Home.MakeFolders(a.disk()); err != nil {
 		return "", fmt.Errorf("reset: %w", err)
 	}
-	unlock, err := a.Home.lock()
+	unlock, err := a.Home.Lock()
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +41,7 @@ func (a *Agent) Reset(clean bool) (string, error) {
 // reason to keep a memory that the operator wants gone: it then counts as
 // failed, and its snapshots and journal stay.
 func (a *Agent) settleOrGiveUp() error {
-	id, err := a.Home.newestID()
+	id, err := a.Home.Newest()
 	if err != nil || id == "" {
 		return err
 	}
@@ -66,10 +67,10 @@ func (a *Agent) setAside() (string, error) {
 	if !exists(a.Home.Active()) {
 		return "", nil
 	}
-	newest, _ := a.Home.newestID() // logs that cannot be read keep no memory from being put aside
-	id := max(a.now().Format(cycleForm), newest)
+	newest, _ := a.Home.Newest() // logs that cannot be read keep no memory from being put aside
+	id := max(a.now().Format(home.CycleForm), newest)
 	for exists(a.Home.Reset(id)) {
-		id = nextID(a.now(), id)
+		id = home.NextID(a.now(), id)
 	}
 	to := a.Home.Reset(id)
 	if err := a.disk().Rename(a.Home.Active(), to); err != nil {
@@ -101,7 +102,7 @@ func (a *Agent) clean() error {
 func ofCycle(name string) bool {
 	id, isLog := strings.CutPrefix(name, "cycle_")
 	for _, suffix := range []string{".jsonl", ".log", "_before.yaml", "_after.yaml"} {
-		if c, ok := strings.CutSuffix(id, suffix); ok && ValidCycle(c) {
+		if c, ok := strings.CutSuffix(id, suffix); ok && home.ValidCycle(c) {
 			return isLog == strings.HasPrefix(suffix, ".")
 		}
 	}

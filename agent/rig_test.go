@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rouse/agent/model"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -80,7 +81,7 @@ func native(r model.Reply) model.Reply {
 // rig is a home and what its tool did to the world outside it.
 type rig struct {
 	t    testing.TB
-	home Home
+	home home.Home
 	now  time.Time
 	// ran has the label of each call of the tool effect that really happened.
 	ran []string
@@ -92,7 +93,7 @@ func newRig(t testing.TB, dir, state string) *rig {
 	if dir == "" {
 		dir = filepath.Join(t.TempDir(), "home")
 	}
-	r := &rig{t: t, home: Home{dir}, now: begun}
+	r := &rig{t: t, home: home.Home{Dir: dir}, now: begun}
 	for _, d := range []string{r.home.Memory(), r.home.Logs()} {
 		r.must(os.MkdirAll(d, 0o700))
 	}
@@ -105,7 +106,7 @@ func newRig(t testing.TB, dir, state string) *rig {
 
 // in is the rig in a copy of its home.
 func (r *rig) in(dir string) *rig {
-	return &rig{t: r.t, home: Home{dir}, now: r.now, ran: slices.Clone(r.ran)}
+	return &rig{t: r.t, home: home.Home{Dir: dir}, now: r.now, ran: slices.Clone(r.ran)}
 }
 
 func (r *rig) must(err error) {

@@ -20,7 +20,7 @@ import (
 
 // settle puts to sleep the newest cycle if it never slept, and gives its id or "".
 func (a *Agent) settle() (string, error) {
-	newest, err := a.Home.newestID()
+	newest, err := a.Home.Newest()
 	if err != nil {
 		return "", err
 	}

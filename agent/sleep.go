@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -164,7 +165,7 @@ func (a *Agent) save(c *cycle) error {
 // merge gives what active.yaml is to hold, nil where it holds that already, and
 // the hash of what it was decided on.
 func (a *Agent) merge(c *cycle) (merged *scratchpad.State, hash string, err error) {
-	if hash, err := a.Home.hash(); err == nil && hash == c.baseHash {
+	if hash, err := a.Home.Hash(); err == nil && hash == c.baseHash {
 		return c.state, hash, nil // as it mostly is
 	}
 	theirs, hash, err := a.Home.Load()
@@ -190,13 +191,13 @@ func (a *Agent) merge(c *cycle) (merged *scratchpad.State, hash string, err erro
 // unlessEdited replaces active.yaml only while it has the hash that was decided on.
 type unlessEdited struct {
 	disk.FS
-	home Home
+	home home.Home
 	hash string
 }
 
 // Rename is the moment at which active.yaml is replaced.
 func (u unlessEdited) Rename(oldname, newname string) error {
-	if hash, err := u.home.hash(); err != nil || hash != u.hash {
+	if hash, err := u.home.Hash(); err != nil || hash != u.hash {
 		return errEdited
 	}
 	return u.FS.Rename(oldname, newname)
@@ -224,10 +225,10 @@ func lastLine(notes string) (head, last string) {
 // if their reasons differ in numbers alone.
 func sameFailure(line, reason string) (count int, since string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "Cycle ")
-	if !ok || len(rest) < len(cycleForm) || !ValidCycle(rest[:len(cycleForm)]) {
+	if !ok || len(rest) < len(home.CycleForm) || !home.ValidCycle(rest[:len(home.CycleForm)]) {
 		return 0, "", false
 	}
-	count, since, rest = 1, rest[:len(cycleForm)], rest[len(cycleForm):]
+	count, since, rest = 1, rest[:len(home.CycleForm)], rest[len(home.CycleForm):]
 	if i := strings.LastIndex(rest, " ("); i >= 0 {
 		var times int
 		var first string

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"rouse/home"
 	"rouse/journal"
 )
 
@@ -26,14 +27,14 @@ type Summary struct {
 }
 
 // Summaries gives at most limit cycles, the newest first; 0 means all.
-func (h Home) Summaries(limit int) ([]Summary, error) {
+func Summaries(h home.Home, limit int) ([]Summary, error) {
 	ids, err := h.Cycles(limit)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Summary, 0, len(ids))
 	for _, id := range ids {
-		s, err := h.summary(id)
+		s, err := summary(h, id)
 		if err != nil {
 			return nil, err
 		}
@@ -42,9 +43,9 @@ func (h Home) Summaries(limit int) ([]Summary, error) {
 	return list, nil
 }
 
-func (h Home) summary(id string) (Summary, error) {
+func summary(h home.Home, id string) (Summary, error) {
 	s := Summary{Cycle: id}
-	if t, err := time.ParseInLocation(cycleForm, id, time.Local); err == nil {
+	if t, err := time.ParseInLocation(home.CycleForm, id, time.Local); err == nil {
 		s.Began = t
 	}
 	last, err := journal.Last(h.Journal(id))
@@ -56,11 +57,11 @@ func (h Home) summary(id string) (Summary, error) {
 		s.Iterations, s.Tokens, s.Ms = d.Iterations, d.Tokens, d.Ms
 		return s, nil
 	}
-	return h.unfinished(s)
+	return unfinished(h, s)
 }
 
 // unfinished asks whether the cycle's process is still alive.
-func (h Home) unfinished(s Summary) (Summary, error) {
+func unfinished(h home.Home, s Summary) (Summary, error) {
 	s.Outcome = Interrupted
 	for e, err := range journal.Read(h.Journal(s.Cycle)) {
 		if err != nil {

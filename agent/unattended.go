@@ -12,6 +12,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/dispatcher"
+	"rouse/home"
 	"rouse/journal"
 )
 
@@ -59,7 +60,7 @@ func (a *Agent) tell(r Report, err error) {
 	ctx := context.Background()
 	_ = a.Notify.Cycle(ctx, o)
 	if s := (*Stopped)(nil); errors.As(r.Err, &s) {
-		a.Home.TellStop(ctx, a.Notify)
+		TellStop(ctx, a.Home, a.Notify)
 	}
 	if o.Outcome == journal.Failed && r.Cycle != "" {
 		a.tellRest(ctx, r.Cycle)
@@ -69,7 +70,7 @@ func (a *Agent) tell(r Report, err error) {
 
 // TellStop puts down, once for each such file, that the file STOP keeps the home
 // from waking.
-func (h Home) TellStop(ctx context.Context, n *notify.Notifier) {
+func TellStop(ctx context.Context, h home.Home, n *notify.Notifier) {
 	info, err := os.Lstat(pause.File(h.Dir))
 	reason, paused := pause.Paused(h.Dir)
 	if err == nil && paused {
@@ -91,7 +92,7 @@ func (a *Agent) tellWaiting(ctx context.Context, b Box) {
 
 // tellRest tells that the home is left to rest, by the failure that makes it so.
 func (a *Agent) tellRest(ctx context.Context, cycle string) {
-	s, err := a.Home.Streak(a.PauseAfter)
+	s, err := Streak(a.Home, a.PauseAfter)
 	until, ok := s.Until(a.PauseAfter)
 	if err != nil || !ok || s.Count != a.PauseAfter {
 		return
@@ -103,12 +104,12 @@ func (a *Agent) tellRest(ctx context.Context, cycle string) {
 
 // Streak is the row of failures for the same cause that the newest cycles are; no
 // more of them are counted than [pause.Streak.Until] asks for.
-func (h Home) Streak(pauseAfter int) (pause.Streak, error) {
-	list, err := h.Summaries(1)
+func Streak(h home.Home, pauseAfter int) (pause.Streak, error) {
+	list, err := Summaries(h, 1)
 	if err != nil || len(list) == 0 || list[0].Outcome != journal.Failed || pauseAfter <= 0 {
 		return pause.Streak{}, err
 	}
-	if list, err = h.Summaries(pause.Look(pauseAfter)); err != nil {
+	if list, err = Summaries(h, pause.Look(pauseAfter)); err != nil {
 		return pause.Streak{}, err
 	}
 	var cycles []pause.Cycle

@@ -2,19 +2,17 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/journal"
-	"rouse/scratchpad"
 )
 
 // maxNote bounds one line that the agent adds to the notes, in characters.
@@ -23,10 +21,10 @@ const maxNote = 1000
 // wake locks the home, settles an interrupted cycle, loads the state, opens the
 // journal and writes the snapshot _before.
 func (a *Agent) wake() (*cycle, error) {
-	if err := a.Home.makeFolders(a.disk()); err != nil {
+	if err := a.Home.MakeFolders(a.disk()); err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	unlock, err := a.Home.lock()
+	unlock, err := a.Home.Lock()
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +39,7 @@ func (a *Agent) wake() (*cycle, error) {
 
 // open is wake in a locked home.
 func (a *Agent) open() (*cycle, error) {
-	newest, err := a.Home.newestID()
+	newest, err := a.Home.Newest()
 	if err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
@@ -137,7 +135,7 @@ func (laterSync) SyncDir(string) error { return nil }
 // name gives the cycle the first free id after the newest one, and opens its
 // journal.
 func (a *Agent) name(c *cycle, newest string) (err error) {
-	for c.id = nextID(c.began, newest); ; c.id = nextID(c.began, c.id) {
+	for c.id = home.NextID(c.began, newest); ; c.id = home.NextID(c.began, c.id) {
 		if exists(a.Home.Before(c.id)) || exists(a.Home.After(c.id)) {
 			continue
 		}
@@ -165,72 +163,4 @@ func (a *Agent) attach(c *cycle) error {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// makeFolders makes the folders that a home needs and a clone may lack, durably:
-// what is saved in a folder is lost with it.
-func (h Home) makeFolders(f disk.FS) error {
-	made := false
-	for _, dir := range []string{h.Memory(), h.Logs()} {
-		if exists(dir) {
-			continue
-		}
-		if err := f.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-		made = true
-	}
-	if !made {
-		return nil
-	}
-	return f.SyncDir(h.Dir)
-}
-
-// Load reads the state, and the SHA-256 of its file, "" where there is none: then
-// the state is the initial one.
-func (h Home) Load() (*scratchpad.State, string, error) {
-	s, err := h.LoadFile(h.Active())
-	if err == nil {
-		return s, s.Hash(), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, "", err
-	}
-	s, err = h.LoadFile(h.Initial())
-	if errors.Is(err, fs.ErrNotExist) {
-		return scratchpad.New(), "", nil
-	}
-	return s, "", err
-}
-
-// hash is the SHA-256 of active.yaml, "" where there is none. An error is for
-// what no state was read from.
-func (h Home) hash() (string, error) {
-	info, err := os.Stat(h.Active())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", nil
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > scratchpad.MaxBytes:
-		return "", fs.ErrInvalid
-	}
-	text, err := os.ReadFile(h.Active())
-	return fmt.Sprintf("%x", sha256.Sum256(text)), err
-}
-
-// StateError says that a file of the memory cannot be used, and why. It is left
-// as it is, for the operator to mend.
-type StateError struct{ msg string }
-
-func (e *StateError) Error() string { return e.msg }
-
-// LoadFile reads a state file of the home. The error is [fs.ErrNotExist] or a
-// *[StateError], which names the file as a person would.
-func (h Home) LoadFile(path string) (*scratchpad.State, error) {
-	s, err := scratchpad.Load(path)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return s, err
-	}
-	return nil, &StateError{strings.ReplaceAll(err.Error(), path, h.Rel(path))}
 }

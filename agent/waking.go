@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"rouse/home"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -53,22 +54,20 @@ type idleRecord struct {
 	Seen  sights `json:"seen"`
 }
 
-func (h Home) idle() string { return filepath.Join(h.Logs(), "idle.json") }
-
 // Idle says that a wake would be in vain: the newest cycle found nothing to do,
 // and the memory, the rules, the configuration and what is watched are as it left
 // them.
-func (h Home) Idle(watch []string) bool {
-	data, err := os.ReadFile(h.idle())
+func Idle(h home.Home, watch []string) bool {
+	data, err := os.ReadFile(h.IdleRecord())
 	var last idleRecord
 	if err != nil || json.Unmarshal(data, &last) != nil {
 		return false
 	}
-	newest, err := h.newestID()
+	newest, err := h.Newest()
 	if err != nil || newest != last.Cycle {
 		return false
 	}
-	now := h.look(watch)
+	now := look(h, watch)
 	now[h.Rel(h.Active())] = fingerprint(h.Active(), hashedBytes)
 	return maps.Equal(now, last.Seen)
 }
@@ -81,7 +80,7 @@ func (a *Agent) rest(c *cycle, end journal.Sleep) {
 		return
 	}
 	saved, hash, err := a.Home.Load()
-	seen := a.Home.look(a.Waking.Watch)
+	seen := look(a.Home, a.Waking.Watch)
 	if err != nil || !scratchpad.Equal(saved, c.state) || !maps.Equal(seen, c.saw) {
 		return
 	}
@@ -90,7 +89,7 @@ func (a *Agent) rest(c *cycle, end journal.Sleep) {
 	if err != nil {
 		return
 	}
-	f, err := a.disk().OpenFile(a.Home.idle(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := a.disk().OpenFile(a.Home.IdleRecord(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return
 	}
@@ -104,7 +103,7 @@ func (a *Agent) rest(c *cycle, end journal.Sleep) {
 const hashedBytes = 32 << 20
 
 // look takes in what a home looks at beside its memory.
-func (h Home) look(watch []string) sights {
+func look(h home.Home, watch []string) sights {
 	s := sights{}
 	for _, path := range append([]string{h.Rules(), h.Config()}, watch...) {
 		s[h.Rel(path)] = fingerprint(path, hashedBytes)

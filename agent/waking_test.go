@@ -38,8 +38,8 @@ func TestHomeIdle(t *testing.T) {
 		{"mail while it was awake", idle, write("inbox/mail"), nil, false},
 		{"an edit while it was awake", idle, write("scratchpad/active.yaml"), nil, false},
 		{"another cycle since", idle, nil, func(r *rig) { r.wakeAgain("") }, false},
-		{"half a record", idle, nil, func(r *rig) { r.must(os.Truncate(r.home.idle(), 20)) }, false},
-		{"no record", idle, nil, func(r *rig) { r.must(os.Remove(r.home.idle())) }, false},
+		{"half a record", idle, nil, func(r *rig) { r.must(os.Truncate(r.home.IdleRecord(), 20)) }, false},
+		{"no record", idle, nil, func(r *rig) { r.must(os.Remove(r.home.IdleRecord())) }, false},
 		{"logs were removed", idle, nil, func(r *rig) { r.must(os.RemoveAll(r.home.Logs())) }, false},
 	}
 	for _, tt := range tests {
@@ -58,7 +58,7 @@ func TestHomeIdle(t *testing.T) {
 		if tt.after != nil {
 			tt.after(r)
 		}
-		if got := r.home.Idle(watch); got != tt.want {
+		if got := Idle(r.home, watch); got != tt.want {
 			t.Errorf("%s: idle %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestSyncsOfIdle(t *testing.T) {
 		if _, err := a.RunOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r.home.Idle(nil) != skip {
+		if Idle(r.home, nil) != skip {
 			t.Errorf("idle %v, want %v", !skip, skip)
 		}
 		for _, op := range f.Ops() {

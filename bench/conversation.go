@@ -13,6 +13,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/conversation"
 	"rouse/agent/model"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/tools"
 )
@@ -45,7 +46,7 @@ func (s *scripted) cycle(dir string, limit int) error {
 		os.WriteFile(filepath.Join(dir, "scratchpad", "active.yaml"), []byte(task), 0o600)); err != nil {
 		return err
 	}
-	home, err := agent.OpenHome(dir)
+	home, err := home.Open(dir)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/agent/budget"
 	"rouse/agent/config"
+	"rouse/home"
 )
 
 // cost is one row of `rouse cost --json`; only one of the first three is set.
@@ -75,7 +75,7 @@ func (a *app) cost(by string, asJSON bool) error {
 }
 
 // pricesOf is where a home's prices are.
-func pricesOf(h agent.Home) string { return filepath.Join(h.Dir, "prices.yaml") }
+func pricesOf(h home.Home) string { return filepath.Join(h.Dir, "prices.yaml") }
 
 // modelName is the name by which replies are counted and priced.
 func modelName(m config.Model) string {
@@ -86,7 +86,7 @@ func modelName(m config.Model) string {
 }
 
 // budgetOf is what a home may still spend.
-func budgetOf(h agent.Home, c config.Config, p budget.Prices, now func() time.Time) *budget.Budget {
+func budgetOf(h home.Home, c config.Config, p budget.Prices, now func() time.Time) *budget.Budget {
 	amount := func(l config.Limit) budget.Amount {
 		return budget.Amount{Tokens: int64(l.Tokens), Money: budget.Money(l.Money), Calls: int64(l.Calls)}
 	}

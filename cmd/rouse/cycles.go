@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"rouse/agent"
 
 	"github.com/spf13/cobra"
 )
@@ -33,7 +34,7 @@ func (a *app) cycles(limit int, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.Summaries(limit)
+	list, err := agent.Summaries(h, limit)
 	if err != nil {
 		return fmt.Errorf("cycles: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
+	"rouse/home"
 	"rouse/internal/text"
 	"rouse/scratchpad"
 )
@@ -63,20 +63,20 @@ func (a *app) diff(args []string, unified, asJSON bool) error {
 	return nil
 }
 
-func snapshot(h agent.Home, path, id string) (*scratchpad.State, error) {
+func snapshot(h home.Home, path, id string) (*scratchpad.State, error) {
 	s, err := h.LoadFile(path)
 	return s, missing(h, path, id, err)
 }
 
 // missing says of a snapshot that is not there why that may be.
-func missing(h agent.Home, path, id string, err error) error {
+func missing(h home.Home, path, id string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cycle %s has no %s; it may be awake or interrupted, see rouse cycles", id, h.Rel(path))
 	}
 	return err
 }
 
-func (a *app) unifiedDiff(h agent.Home, id string) error {
+func (a *app) unifiedDiff(h home.Home, id string) error {
 	before, err := os.ReadFile(h.Before(id))
 	if err != nil {
 		return missing(h, h.Before(id), id, err)

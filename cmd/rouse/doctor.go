@@ -14,6 +14,7 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/config"
+	"rouse/home"
 	"rouse/internal/proc"
 )
 
@@ -58,7 +59,7 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 	return c
 }
 
-func (a *app) doctor(examine func(agent.Home) []check, asJSON bool) error {
+func (a *app) doctor(examine func(home.Home) []check, asJSON bool) error {
 	h, err := a.openHome()
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (a *app) doctor(examine func(agent.Home) []check, asJSON bool) error {
 	return err
 }
 
-func (a *app) examine(h agent.Home) []check {
+func (a *app) examine(h home.Home) []check {
 	checks := []check{
 		{Check: "home", OK: true, Found: h.Dir},
 		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), a.checkClock(h),
@@ -125,7 +126,7 @@ func (a *app) printChecks(checks []check) {
 	}
 }
 
-func checkRules(h agent.Home) check {
+func checkRules(h home.Home) check {
 	rules, err := h.ReadRules()
 	switch {
 	case err != nil:
@@ -136,7 +137,7 @@ func checkRules(h agent.Home) check {
 	return check{Check: "rules", OK: true, Found: fmt.Sprintf("rules.md, %d bytes", len(rules))}
 }
 
-func checkState(h agent.Home) check {
+func checkState(h home.Home) check {
 	s, hash, err := h.Load()
 	_, missing := os.Lstat(h.Active())
 	switch {
@@ -152,7 +153,7 @@ func checkState(h agent.Home) check {
 	return check{Check: "memory", OK: true, Found: "readable"}
 }
 
-func checkWritable(h agent.Home) check {
+func checkWritable(h home.Home) check {
 	for _, dir := range []string{h.Memory(), h.Logs()} {
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 			dir = h.Dir
@@ -172,7 +173,7 @@ func checkWritable(h agent.Home) check {
 // lowSpace is the free space below which a cycle may not be able to save.
 const lowSpace = 64 << 20
 
-func checkSpace(h agent.Home) check {
+func checkSpace(h home.Home) check {
 	var st unix.Statfs_t
 	if err := unix.Statfs(h.Dir, &st); err != nil {
 		return check{Check: "disk", Found: err.Error()}
@@ -181,8 +182,8 @@ func checkSpace(h agent.Home) check {
 	return check{Check: "disk", OK: free >= lowSpace, Found: fmt.Sprintf("%d MiB free", free>>20)}
 }
 
-func (a *app) checkClock(h agent.Home) check {
-	list, err := h.Summaries(1)
+func (a *app) checkClock(h home.Home) check {
+	list, err := agent.Summaries(h, 1)
 	if err != nil {
 		return check{Check: "cycles", Found: err.Error()}
 	}
@@ -199,7 +200,7 @@ func (a *app) checkClock(h agent.Home) check {
 	return check{Check: "cycles", OK: true, Found: "the newest is " + c.Cycle + ", " + c.Outcome}
 }
 
-func (a *app) checkTools(h agent.Home, c config.Config) []check {
+func (a *app) checkTools(h home.Home, c config.Config) []check {
 	set, err := a.tools(h, c, &proc.Runner{})
 	if err != nil {
 		return []check{{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}}

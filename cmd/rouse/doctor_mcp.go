@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"rouse/agent"
 	"rouse/agent/config"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/internal/text"
@@ -16,7 +16,7 @@ import (
 
 // checkServers starts the MCP servers of the home and says what is wrong with
 // them. Without any there is nothing to check.
-func (a *app) checkServers(h agent.Home, conf config.Config) []check {
+func (a *app) checkServers(h home.Home, conf config.Config) []check {
 	c, err := a.mcpConfig(h)
 	if err != nil {
 		return []check{{Check: "mcp", Found: err.Error(), Hint: "mend .mcp.json"}}

@@ -15,16 +15,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 )
 
 // tonight says what would fail while nobody looks: what it sees itself, and then
 // what a process sees that cron would start.
-func (a *app) tonight(h agent.Home) []check {
+func (a *app) tonight(h home.Home) []check {
 	j, err := a.job(h)
 	if err != nil {
 		return []check{{Check: "home", Found: err.Error()}}
@@ -40,7 +40,7 @@ func (a *app) tonight(h agent.Home) []check {
 }
 
 // checkKey says whether the model is known without this terminal.
-func checkKey(h agent.Home) check {
+func checkKey(h home.Home) check {
 	env, err := readEnv(h.Env())
 	if err == nil {
 		err = checkUnattendedModel(h, env)
@@ -96,7 +96,7 @@ func (a *app) checkZone(conf config.Config, inside []check) []check {
 }
 
 // inside are the checks in the environment of an unattended cycle.
-func (a *app) inside(h agent.Home) []check {
+func (a *app) inside(h home.Home) []check {
 	checks := []check{{Check: "zone", OK: true, Found: a.now().Format(zoneForm)}}
 	conf, err := config.Load(h.Config(), a.getenv)
 	if err == nil {
@@ -111,7 +111,7 @@ func (a *app) inside(h agent.Home) []check {
 	return append(checks, slices.DeleteFunc(a.examine(h), func(c check) bool { return strings.HasSuffix(c.Check, "enforced") })...)
 }
 
-func (a *app) checkSchedule(h agent.Home, conf config.Config) check {
+func (a *app) checkSchedule(h home.Home, conf config.Config) check {
 	var slots []string
 	for t := conf.Schedule.Next(a.now()); !t.IsZero() && len(slots) < 5; t = conf.Schedule.Next(t) {
 		slots = append(slots, t.Format("2006-01-02 15:04:05 -0700"))
@@ -123,7 +123,7 @@ func (a *app) checkSchedule(h agent.Home, conf config.Config) check {
 }
 
 // checkGate says what would keep the next slot from being a cycle.
-func (a *app) checkGate(h agent.Home, conf config.Config) check {
+func (a *app) checkGate(h home.Home, conf config.Config) check {
 	next := schedule.Slot{Time: conf.Schedule.Next(a.now())}
 	for _, e := range conf.Schedule {
 		if e.Next(a.now()).Equal(next.Time) {
@@ -141,7 +141,7 @@ func (a *app) checkGate(h agent.Home, conf config.Config) check {
 }
 
 // checkStart wires an agent as a cycle does.
-func (a *app) checkStart(h agent.Home, conf config.Config) check {
+func (a *app) checkStart(h home.Home, conf config.Config) check {
 	if _, err := a.agent(h, conf); err != nil {
 		return check{Check: "start", Found: err.Error(), Hint: "no cycle can begin until that is mended"}
 	}
@@ -162,7 +162,7 @@ func checkLimitsSet(conf config.Config) check {
 }
 
 // checkPrograms looks for the programs and files that the configuration names.
-func (a *app) checkPrograms(h agent.Home, conf config.Config) (checks []check) {
+func (a *app) checkPrograms(h home.Home, conf config.Config) (checks []check) {
 	look := func(what, program, dir, hint string) {
 		if err := a.lookUp(program, dir); err != nil {
 			checks = append(checks, check{Check: "programs", Found: what + ": " + err.Error(), Hint: hint})

@@ -15,6 +15,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/internal/text"
@@ -45,7 +46,7 @@ func (a *app) runDue(o runOptions) error {
 	var report agent.Report
 	o.task, o.ended = slot.Task, func(r agent.Report) { report = r }
 	err = a.run(o) // which delivers what is to be told
-	res := schedule.Result{Cycle: report.Cycle, Exit: report.Exit, Awake: errors.Is(err, agent.ErrAwake)}
+	res := schedule.Result{Cycle: report.Cycle, Exit: report.Exit, Awake: errors.Is(err, home.ErrAwake)}
 	if err != nil {
 		why := strings.TrimPrefix(err.Error(), "cycle "+report.Cycle+": ") // which the ledger has beside it
 		res.Error, res.Exit = text.Line(a.redacted(why), 300), exitCode(err)
@@ -61,7 +62,7 @@ func (a *app) runDue(o runOptions) error {
 const idle = "idle"
 
 // gate says what keeps a home from running a slot.
-func (a *app) gate(h agent.Home, conf config.Config) schedule.Gate {
+func (a *app) gate(h home.Home, conf config.Config) schedule.Gate {
 	return func(s schedule.Slot) (reason, sentence string) {
 		if why, paused := pause.Paused(h.Dir); paused {
 			return "paused", a.redacted(why)
@@ -69,7 +70,7 @@ func (a *app) gate(h agent.Home, conf config.Config) schedule.Gate {
 		if sentence := a.resting(h, int(conf.Failures.PauseAfter)); sentence != "" {
 			return "failures", sentence
 		}
-		if s.IdleSkip && h.Idle(watched(h, conf)) {
+		if s.IdleSkip && agent.Idle(h, watched(h, conf)) {
 			return idle, ""
 		}
 		if err := a.affords(h, conf, s.Task); err != nil {
@@ -80,7 +81,7 @@ func (a *app) gate(h agent.Home, conf config.Config) schedule.Gate {
 }
 
 // watched are the files and folders whose change is news.
-func watched(h agent.Home, conf config.Config) (paths []string) {
+func watched(h home.Home, conf config.Config) (paths []string) {
 	for _, path := range conf.Watch {
 		paths = append(paths, h.Folder(path))
 	}
@@ -88,8 +89,8 @@ func watched(h agent.Home, conf config.Config) (paths []string) {
 }
 
 // resting says until when a home is left alone after failures, and why.
-func (a *app) resting(h agent.Home, pauseAfter int) string {
-	s, err := h.Streak(pauseAfter)
+func (a *app) resting(h home.Home, pauseAfter int) string {
+	s, err := agent.Streak(h, pauseAfter)
 	until, ok := s.Rests(a.now(), pauseAfter)
 	if err != nil || !ok {
 		return ""
@@ -104,7 +105,7 @@ const budgetPatience = 2 * time.Second
 // affords says whether the limits of the day and the month leave room for the
 // first request of a cycle and one call of a tool. Whatever else is wrong is for
 // the cycle to say.
-func (a *app) affords(h agent.Home, conf config.Config, task string) error {
+func (a *app) affords(h home.Home, conf config.Config, task string) error {
 	if conf.Limits == (config.Limits{}) {
 		return nil
 	}
@@ -139,7 +140,7 @@ func (t telling) deliver() {
 }
 
 // tellSlots puts down, for people to be told, what became of slots that had no cycle.
-func (a *app) tellSlots(h agent.Home, conf config.Config, wrote []schedule.Record) telling {
+func (a *app) tellSlots(h home.Home, conf config.Config, wrote []schedule.Record) telling {
 	if len(wrote) == 0 || len(conf.Notify) == 0 {
 		return telling{}
 	}
@@ -152,7 +153,7 @@ func (a *app) tellSlots(h agent.Home, conf config.Config, wrote []schedule.Recor
 		case r.Status == schedule.Unknown:
 			tell(notify.Missed, "unknown "+r.Slot.UTC().Format(time.RFC3339), "the process that ran the slot of "+clock(r.Slot)+" died; what its cycle did is settled at the next wake")
 		case r.Reason == "paused":
-			h.TellStop(ctx, n)
+			agent.TellStop(ctx, h, n)
 		case r.Reason == "budget" && !toldLimit(h):
 			tell(notify.Limit, "budget "+a.now().Format(time.DateOnly), "slots are skipped: "+r.Error)
 		}
@@ -195,8 +196,8 @@ func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0
 
 // toldLimit says whether the newest cycle ended at a limit of the day or the
 // month, of which it has told itself.
-func toldLimit(h agent.Home) bool {
-	list, err := h.Summaries(1)
+func toldLimit(h home.Home) bool {
+	list, err := agent.Summaries(h, 1)
 	return err == nil && len(list) > 0 && list[0].Outcome == journal.Limited &&
 		(strings.HasPrefix(list[0].Error, "day_") || strings.HasPrefix(list[0].Error, "month_"))
 }

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/lazy"
 	"rouse/internal/proc"
@@ -66,13 +66,13 @@ Exit codes: 0, also if nothing was installed, 1 if it cannot be removed.`,
 // job is what is to be run every minute.
 type job struct {
 	app     *app
-	home    agent.Home
+	home    home.Home
 	program string
 	path    string // the PATH it gets
 	zone    string // the TZ it gets, mostly none
 }
 
-func (a *app) job(h agent.Home) (job, error) {
+func (a *app) job(h home.Home) (job, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return job{}, err
@@ -145,7 +145,7 @@ func (a *app) install(via string, print bool, args []string) error {
 }
 
 // replaceConfig writes rouse.yaml anew. Who may read it stays, and a link to it too.
-func replaceConfig(h agent.Home, text []byte) error {
+func replaceConfig(h home.Home, text []byte) error {
 	path, perm := resolved(h.Config()), fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()
@@ -155,7 +155,7 @@ func replaceConfig(h agent.Home, text []byte) error {
 
 // withSpec is rouse.yaml with the specification, nil if it need not change, and
 // the schedule that it then has.
-func (a *app) withSpec(h agent.Home, conf config.Config, args []string) ([]byte, schedule.List, error) {
+func (a *app) withSpec(h home.Home, conf config.Config, args []string) ([]byte, schedule.List, error) {
 	if len(args) == 0 {
 		if len(conf.Schedule) == 0 {
 			return nil, nil, errors.New("rouse.yaml has no schedule; say when, as in: rouse install '*/15 * * * *'")
@@ -201,7 +201,7 @@ func checkInstall(via string, entries schedule.List) error {
 
 // checkUnattendedModel sees to it that the model is one even without this
 // terminal's environment.
-func checkUnattendedModel(h agent.Home, env map[string]string) error {
+func checkUnattendedModel(h home.Home, env map[string]string) error {
 	anything := func(name string) string { // a key, whatever its name
 		if name == "OPENAI_BASE_URL" {
 			return ""

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/journal"
 )
@@ -81,7 +81,7 @@ func (a *app) printEvent(e journal.Event, asJSON bool) error {
 }
 
 // openCycle finds the home, and the cycle in it that the arguments name.
-func (a *app) openCycle(args []string) (h agent.Home, id string, err error) {
+func (a *app) openCycle(args []string) (h home.Home, id string, err error) {
 	if h, err = a.openHome(); err == nil {
 		id, err = pickCycle(h, args)
 	}
@@ -89,9 +89,9 @@ func (a *app) openCycle(args []string) (h agent.Home, id string, err error) {
 }
 
 // pickCycle is the cycle that the arguments name, by default the newest.
-func pickCycle(h agent.Home, args []string) (string, error) {
+func pickCycle(h home.Home, args []string) (string, error) {
 	if len(args) > 0 {
-		if !agent.ValidCycle(args[0]) {
+		if !home.ValidCycle(args[0]) {
 			return "", usage(notACycle(args[0]))
 		}
 		if !h.Knows(args[0]) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
+	"rouse/home"
 	"rouse/internal/redact"
 	"rouse/internal/text"
 )
@@ -115,9 +115,9 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &c):
 		return c.code
-	case errors.Is(err, agent.ErrAwake):
+	case errors.Is(err, home.ErrAwake):
 		return exitAwake
-	case errors.As(err, new(*agent.StateError)):
+	case errors.As(err, new(*home.StateError)):
 		return exitUsage
 	}
 	return exitFailed

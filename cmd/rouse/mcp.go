@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/agent/config"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/internal/text"
@@ -37,13 +37,13 @@ ended by a signal.`,
 }
 
 // mcpConfig reads the home's .mcp.json.
-func (a *app) mcpConfig(h agent.Home) (mcp.Config, error) {
+func (a *app) mcpConfig(h home.Home) (mcp.Config, error) {
 	c, err := mcp.Load(filepath.Join(h.Dir, ".mcp.json"), a.getenv)
 	return c, usage(err)
 }
 
 // mcpOptions say how the home's servers are run.
-func mcpOptions(h agent.Home, r *proc.Runner) mcp.Options {
+func mcpOptions(h home.Home, r *proc.Runner) mcp.Options {
 	return mcp.Options{Runner: r, Pins: filepath.Join(h.Dir, ".mcp.lock.json"), Version: version()}
 }
 

@@ -19,8 +19,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/agent/config"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
@@ -89,7 +89,7 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 }
 
 // newProxy wires a proxy.
-func (a *app) newProxy(h agent.Home, conf config.Config, o proxyOptions, command []string) (*proxy.Proxy, error) {
+func (a *app) newProxy(h home.Home, conf config.Config, o proxyOptions, command []string) (*proxy.Proxy, error) {
 	names := secretNames(conf)
 	for _, h := range o.headers {
 		_, variable, _ := strings.Cut(h, "=")

@@ -9,6 +9,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/model"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
@@ -26,7 +27,7 @@ const (
 
 // notebooks says how the notebooks of a home are run.
 type notebooks struct {
-	home   agent.Home
+	home   home.Home
 	config config.Config
 	runner *proc.Runner
 	hide   *redact.Redactor

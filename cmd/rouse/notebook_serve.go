@@ -16,8 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/agent/config"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/tools/notebook"
@@ -141,7 +141,7 @@ func (a *app) serveNotebooks(o serveOptions) error {
 
 // openServed opens the runtimes that are served: as the home's own, each in a
 // folder of its own.
-func (a *app) openServed(h agent.Home, conf config.Config) func(serve.Place) (notebook.Runtime, error) {
+func (a *app) openServed(h home.Home, conf config.Config) func(serve.Place) (notebook.Runtime, error) {
 	n := notebooks{home: h, config: conf, runner: &proc.Runner{Mark: rand.Text(), Env: proc.Environ(a.harmless(conf))}, environ: a.environ, now: a.now}
 	return func(p serve.Place) (notebook.Runtime, error) {
 		c := n.local(p.LLM)

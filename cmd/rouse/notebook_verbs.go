@@ -16,6 +16,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/model"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/tools/notebook"
@@ -70,7 +71,7 @@ func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) 
 
 // bridge answers cells that people run with the model of the home, within its
 // limits.
-func (a *app) bridge(h agent.Home, c config.Config, hide *redact.Redactor) (notebook.LLM, error) {
+func (a *app) bridge(h home.Home, c config.Config, hide *redact.Redactor) (notebook.LLM, error) {
 	m, err := a.model(c.Model, hide)
 	if err != nil {
 		return nil, err

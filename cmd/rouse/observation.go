@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
+	"rouse/home"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 )
@@ -54,7 +54,7 @@ func (a *app) newObservationList() *cobra.Command {
 		Short: "List the observations of the newest cycle, and those that are kept",
 		Args:  strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("cycle") && !agent.ValidCycle(cycle) {
+			if c.Flags().Changed("cycle") && !home.ValidCycle(cycle) {
 				return usage(notACycle(cycle))
 			}
 			if cycle == "" && !all {

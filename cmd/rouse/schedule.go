@@ -19,6 +19,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/vault"
 )
@@ -113,15 +114,15 @@ type waker struct {
 	timeouts map[string]time.Duration // of the homes' cycles
 }
 
-func (w *waker) load(home string) (schedule.Plan, error) {
-	h := agent.Home{Dir: home}
+func (w *waker) load(dir string) (schedule.Plan, error) {
+	h := home.Home{Dir: dir}
 	c, err := config.Load(h.Config(), w.app.getenv)
 	if err != nil {
 		return schedule.Plan{}, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timeouts[home] = time.Duration(c.Cycle.Timeout)
+	w.timeouts[dir] = time.Duration(c.Cycle.Timeout)
 	plan := schedule.Plan{Entries: c.Schedule}
 	for _, path := range c.Watch {
 		plan.Watch = append(plan.Watch, h.Folder(path))
@@ -141,34 +142,34 @@ func (w *waker) scheduler(dirs []string, limit int) *schedule.Scheduler {
 	return &schedule.Scheduler{
 		Homes: func() ([]string, error) { return schedule.FindHomes("rules.md", dirs...) },
 		Load:  w.load, Wake: w.wake, Say: w.say, Limit: limit, Now: w.app.now,
-		Config: func(home string) string { return agent.Home{Dir: home}.Config() },
-		Ledger: func(home string) *schedule.Ledger { return w.app.ledger(agent.Home{Dir: home}) },
+		Config: func(dir string) string { return home.Home{Dir: dir}.Config() },
+		Ledger: func(dir string) *schedule.Ledger { return w.app.ledger(home.Home{Dir: dir}) },
 	}
 }
 
 // wake runs `rouse run --due`, with the variables of the home's .env, as cron does;
 // one that hangs is ended.
-func (w *waker) wake(ctx context.Context, home string) {
+func (w *waker) wake(ctx context.Context, dir string) {
 	w.mu.Lock()
-	timeout := w.timeouts[home] + w.hangs
+	timeout := w.timeouts[dir] + w.hangs
 	w.mu.Unlock()
-	env, err := vault.ReadEnv(agent.Home{Dir: home}.Env())
+	env, err := vault.ReadEnv(home.Home{Dir: dir}.Env())
 	if err != nil {
-		w.say(home, err.Error())
+		w.say(dir, err.Error())
 	}
 	out := &firstBytes{left: 4 << 10}
 	exit, err := w.runner.Run(ctx, proc.Command{
-		Argv: []string{w.program, "run", "--due", "--home", home}, Dir: home, Env: environ(env),
+		Argv: []string{w.program, "run", "--due", "--home", dir}, Dir: dir, Env: environ(env),
 		Stdout: out, Stderr: out, Timeout: timeout, Grace: w.grace,
 	})
 	switch {
 	case err != nil:
-		w.say(home, err.Error())
+		w.say(dir, err.Error())
 	case exit.Cause == proc.TimedOut:
-		w.say(home, fmt.Sprintf("the cycle hung and was ended after %s", timeout))
+		w.say(dir, fmt.Sprintf("the cycle hung and was ended after %s", timeout))
 	}
 	for line := range strings.Lines(out.String()) {
-		w.say(home, strings.TrimSuffix(line, "\n"))
+		w.say(dir, strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -180,10 +181,10 @@ func environ(variables []vault.Variable) (list []string) {
 }
 
 // say prints a line about a home.
-func (w *waker) say(home, text string) {
+func (w *waker) say(dir, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintf(w.app.stderr, "%s %s: %s\n", w.app.now().Format(time.DateTime), home, w.app.redacted(text))
+	fmt.Fprintf(w.app.stderr, "%s %s: %s\n", w.app.now().Format(time.DateTime), dir, w.app.redacted(text))
 }
 
 // firstBytes keeps the beginning of what is written to it.

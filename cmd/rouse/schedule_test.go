@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"rouse/agent"
 	"rouse/agent/model/modeltest"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/journal"
 )
 
@@ -51,10 +51,10 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 // ends counts how the home's slots ended.
-func ends(t *testing.T, a *app, home string) map[schedule.Status]int {
+func ends(t *testing.T, a *app, dir string) map[schedule.Status]int {
 	t.Helper()
 	n := map[schedule.Status]int{}
-	for r, err := range a.ledger(agent.Home{Dir: home}).Slots() {
+	for r, err := range a.ledger(home.Home{Dir: dir}).Slots() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,14 +64,14 @@ func ends(t *testing.T, a *app, home string) map[schedule.Status]int {
 }
 
 // awake waits until a cycle of the home asks the model for the nth time, and gives its process.
-func awake(t *testing.T, home string, server *modeltest.Server, n int) (pid int) {
+func awake(t *testing.T, dir string, server *modeltest.Server, n int) (pid int) {
 	t.Helper()
 	until(t, "a request", func() bool { return len(server.Requests()) >= n })
-	ids, err := agent.Home{Dir: home}.Cycles(1)
+	ids, err := home.Home{Dir: dir}.Cycles(1)
 	if err != nil || len(ids) == 0 {
 		t.Fatal(ids, err)
 	}
-	for e, err := range journal.Read(agent.Home{Dir: home}.Journal(ids[0])) {
+	for e, err := range journal.Read(home.Home{Dir: dir}.Journal(ids[0])) {
 		if err != nil {
 			t.Fatal(err)
 		}

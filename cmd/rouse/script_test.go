@@ -16,8 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"rouse/agent"
 	"rouse/agent/model/modeltest"
+	"rouse/home"
 	"rouse/journal"
 	"rouse/tools/mcp/mcptest"
 )
@@ -134,7 +134,7 @@ func signalCycle(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 || signals[args[0]] == 0 {
 		ts.Fatalf("usage: signal TERM|INT|KILL HOME")
 	}
-	home := agent.Home{Dir: ts.MkAbs(args[1])}
+	home := home.Home{Dir: ts.MkAbs(args[1])}
 	ids, err := home.Cycles(1)
 	ts.Check(err)
 	if len(ids) == 0 {

@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/internal/redact"
 	"rouse/internal/text"
 )
 
 // ledger is the home's ledger of slots.
-func (a *app) ledger(h agent.Home) *schedule.Ledger {
+func (a *app) ledger(h home.Home) *schedule.Ledger {
 	l := &schedule.Ledger{Path: filepath.Join(h.Logs(), "ledger.jsonl"), Now: a.now}
 	if info, err := os.Stat(h.Config()); err == nil {
 		l.Since = info.ModTime()

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent"
 	"rouse/agent/budget"
 	"rouse/agent/config"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/retention"
+	"rouse/home"
 	"rouse/internal/text"
 )
 
@@ -48,7 +48,7 @@ type undelivered struct {
 // standing sums up the schedule, the limits, the disk and what people were to be
 // told. What cannot be read is a problem too. failed says that the newest cycle
 // failed, so that the home may be left to rest.
-func (a *app) standing(h agent.Home, failed bool) standing {
+func (a *app) standing(h home.Home, failed bool) standing {
 	s := standing{Problems: []string{}, Limits: []use{}, Undelivered: []undelivered{}}
 	conf, err := config.Load(h.Config(), a.getenv)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *standing) problem(err error) {
 	}
 }
 
-func (a *app) addSlots(s *standing, h agent.Home, conf config.Config) {
+func (a *app) addSlots(s *standing, h home.Home, conf config.Config) {
 	sum, err := a.ledger(h).Summary(conf.Schedule)
 	s.problem(err)
 	if sum.Last != nil {
@@ -94,7 +94,7 @@ func (a *app) addSlots(s *standing, h agent.Home, conf config.Config) {
 	}
 }
 
-func (a *app) addLimits(s *standing, h agent.Home, conf config.Config) {
+func (a *app) addLimits(s *standing, h home.Home, conf config.Config) {
 	prices, err := budget.LoadPrices(pricesOf(h))
 	s.problem(err)
 	b := budgetOf(h, conf, prices, a.now)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/home"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -56,7 +57,7 @@ func (a *app) status(asJSON bool) error {
 		return usage(err)
 	}
 	st := summarize(h, s)
-	cycles, err := h.Summaries(1)
+	cycles, err := agent.Summaries(h, 1)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (a *app) status(asJSON bool) error {
 	return nil
 }
 
-func summarize(h agent.Home, s *scratchpad.State) status {
+func summarize(h home.Home, s *scratchpad.State) status {
 	st := status{
 		Home: h.Dir, State: h.Rel(h.Active()), LastUpdated: s.LastUpdated(), Pending: []string{},
 		Task: scratchpad.TaskText(s.CurrentTask()), Completed: len(s.Completed()),

@@ -10,12 +10,13 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/retention"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 )
 
 // limited lets a model keep to the limits of the home, if there are any.
-func (a *app) limited(h agent.Home, c config.Config, m agent.Model) (agent.Model, *budget.Budget, error) {
+func (a *app) limited(h home.Home, c config.Config, m agent.Model) (agent.Model, *budget.Budget, error) {
 	b := budgetOf(h, c, budget.Prices{}, a.now)
 	if !b.Limited() {
 		return m, nil, nil
@@ -35,7 +36,7 @@ func (a *app) limited(h agent.Home, c config.Config, m agent.Model) (agent.Model
 }
 
 // wakingOf is what cycles and the schedule tell each other.
-func (a *app) wakingOf(h agent.Home, c config.Config) agent.Waking {
+func (a *app) wakingOf(h home.Home, c config.Config) agent.Waking {
 	skips := func(e schedule.Entry) bool { return e.IdleSkip }
 	return agent.Waking{
 		Min: time.Duration(c.Cycle.NextWake.Min), Max: time.Duration(c.Cycle.NextWake.Max),
@@ -45,7 +46,7 @@ func (a *app) wakingOf(h agent.Home, c config.Config) agent.Waking {
 }
 
 // notifier tells people of the home.
-func (a *app) notifier(h agent.Home, c config.Config, r *proc.Runner, hide *redact.Redactor) *notify.Notifier {
+func (a *app) notifier(h home.Home, c config.Config, r *proc.Runner, hide *redact.Redactor) *notify.Notifier {
 	n := &notify.Notifier{Logs: h.Logs(), Home: h.Dir, Runner: r, Redact: hide, Now: a.now}
 	for _, s := range c.Notify {
 		n.Sinks = append(n.Sinks, notify.Sink(s))
@@ -54,12 +55,12 @@ func (a *app) notifier(h agent.Home, c config.Config, r *proc.Runner, hide *reda
 }
 
 // heartbeat is the home's sign of life.
-func (a *app) heartbeat(h agent.Home, c config.Config) notify.Heartbeat {
+func (a *app) heartbeat(h home.Home, c config.Config) notify.Heartbeat {
 	return notify.Heartbeat{Target: c.Heartbeat, Home: h.Dir, Now: a.now}
 }
 
 // shelfLife is how long the home keeps what cycles leave.
-func (a *app) shelfLife(h agent.Home, c config.Config) *retention.Store {
+func (a *app) shelfLife(h home.Home, c config.Config) *retention.Store {
 	return &retention.Store{
 		Logs: h.Logs(), Memory: h.Memory(), Now: a.now,
 		Policy: retention.Policy{Keep: time.Duration(c.Retention.Keep), KeepFailed: time.Duration(c.Retention.KeepFailed)},

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"rouse/agent"
 	"rouse/agent/config"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/vault"
 )
@@ -36,7 +36,7 @@ Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
 }
 
 // vault is that of a home.
-func (a *app) vault(h agent.Home) vault.Vault {
+func (a *app) vault(h home.Home) vault.Vault {
 	return vault.Vault{FS: disk.OS{}, File: h.Vault(), KeyFile: h.VaultKey(), Key: a.getenv(vault.KeyVariable)}
 }
 
@@ -51,7 +51,7 @@ type credentials struct {
 
 // credentials reads the connections of the vault and of .env, if there are any,
 // and grants those that rouse.yaml names.
-func (a *app) credentials(h agent.Home, c config.Config) (credentials, error) {
+func (a *app) credentials(h home.Home, c config.Config) (credentials, error) {
 	var all []vault.Variable
 	if v := a.vault(h); v.Exists() {
 		known, err := v.Load()

@@ -13,6 +13,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/model"
+	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/internal/vault"
@@ -36,13 +37,13 @@ func (a *app) getenv(name string) string {
 }
 
 // openHome finds the home: flag, then environment, then the current folder.
-func (a *app) openHome() (agent.Home, error) {
-	h, err := agent.OpenHome(cmp.Or(a.home, a.getenv("ROUSE_HOME"), "."))
+func (a *app) openHome() (home.Home, error) {
+	h, err := home.Open(cmp.Or(a.home, a.getenv("ROUSE_HOME"), "."))
 	return h, usage(err)
 }
 
 // open finds the home and reads its configuration.
-func (a *app) open() (agent.Home, config.Config, error) {
+func (a *app) open() (home.Home, config.Config, error) {
 	h, err := a.openHome()
 	if err != nil {
 		return h, config.Config{}, err
@@ -65,7 +66,7 @@ func secretNames(c config.Config) []string {
 
 // checkWorkspace refuses a workspace in which tools could change the agent's own
 // files: its memory, its rules, its configuration and its logs.
-func checkWorkspace(h agent.Home, dir string) error {
+func checkWorkspace(h home.Home, dir string) error {
 	home, dir := resolved(h.Dir), resolved(dir)
 	if below(home, dir) {
 		return fmt.Errorf("workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
@@ -93,7 +94,7 @@ func below(path, dir string) bool {
 }
 
 // agent wires an agent from the configuration of its home.
-func (a *app) agent(h agent.Home, c config.Config) (*agent.Agent, error) {
+func (a *app) agent(h home.Home, c config.Config) (*agent.Agent, error) {
 	hide := redact.FromEnv(a.environ, secretNames(c))
 	mark := rand.Text()
 	runner := &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(c))}
@@ -171,7 +172,7 @@ func store(o config.Observations, now func() time.Time) observation.Options {
 }
 
 // tools registers every tool that the home has.
-func (a *app) tools(h agent.Home, c config.Config, r *proc.Runner) (*tools.Set, error) {
+func (a *app) tools(h home.Home, c config.Config, r *proc.Runner) (*tools.Set, error) {
 	workspace := h.Folder(c.Workspace)
 	timeout, most := time.Duration(c.Tools.Shell.Timeout), int64(c.Tools.MaxOutput)
 	list := []tools.Tool{tools.Echo(), shell.Tool(r, workspace, timeout, most)}

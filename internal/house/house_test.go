@@ -24,9 +24,10 @@ const (
 // prefix that fits a package holds. What stands below one may import its parent.
 var rules = map[string][]string{
 	"":                       {},
-	"cmd/rouse":              {"", "agent", "journal", "proxy", "scratchpad", "tools", "internal"},
+	"cmd/rouse":              {"", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
 	"proxy":                  {"dispatcher", "journal", "scratchpad", "tools", "internal"},
-	"agent":                  {"agent", "dispatcher", "journal", "scratchpad", "tools", "internal"},
+	"agent":                  {"agent", "dispatcher", "home", "journal", "scratchpad", "tools", "internal"},
+	"home":                   {"scratchpad", "internal"},
 	"journal":                {"scratchpad", "internal"},
 	"agent/model":            {},
 	"agent/config":           {"agent/schedule", "internal/yamlerror"},
@@ -51,7 +52,7 @@ var only = map[string]string{
 	"github.com/sashabaranov/go-openai":  "agent/model",
 	"github.com/robfig/cron/v3":          "agent/schedule",
 	"github.com/spf13/cobra":             "cmd/rouse",
-	"github.com/gofrs/flock":             "agent",
+	"github.com/gofrs/flock":             "",
 	"github.com/kaptinlin/jsonrepair":    "dispatcher",
 	"github.com/aymanbagabas/go-udiff":   "cmd/rouse",
 	"os/exec":                            "internal/proc",

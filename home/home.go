@@ -1,4 +1,6 @@
-package agent
+// Package home is the folder in which an agent lives: the names of its files, the
+// lock on it, and its memory as it is found there.
+package home
 
 import (
 	"bytes"
@@ -12,15 +14,15 @@ import (
 	"time"
 )
 
-// cycleForm is the form of a cycle's id, in local time.
-const cycleForm = "20060102_150405"
+// CycleForm is the form of a cycle's id, in local time.
+const CycleForm = "20060102_150405"
 
 // Home is a folder with rules.md, in which an agent lives. It is the only type
 // that knows the names of files.
 type Home struct{ Dir string }
 
-// OpenHome checks that dir is a home.
-func OpenHome(dir string) (Home, error) {
+// Open checks that dir is a home.
+func Open(dir string) (Home, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return Home{}, fmt.Errorf("home %s: %w", dir, err)
@@ -94,6 +96,9 @@ func (h Home) DroppedNotes() string { return filepath.Join(h.Logs(), "notes_drop
 // Notebooks is the folder of the notebooks.
 func (h Home) Notebooks() string { return filepath.Join(h.Dir, "notebooks") }
 
+// IdleRecord is what the last cycle that found nothing to do left.
+func (h Home) IdleRecord() string { return filepath.Join(h.Logs(), "idle.json") }
+
 // Models is what was found out about models.
 func (h Home) Models() string { return filepath.Join(h.Logs(), "models.json") }
 
@@ -138,10 +143,10 @@ func (h Home) Knows(cycle string) bool {
 	return exists(h.Journal(cycle)) || exists(h.Before(cycle)) || exists(h.After(cycle))
 }
 
-// newestID is the newest cycle that the home has any trace of, or "". Where there
+// Newest is the newest cycle that the home has any trace of, or "". Where there
 // is no log, it is the newest snapshot, or the newest reset: that may have removed
 // what was before it, but not what was kept under the names of those cycles.
-func (h Home) newestID() (string, error) {
+func (h Home) Newest() (string, error) {
 	ids, err := h.Cycles(1)
 	for _, suffix := range []string{"_before.yaml", "_reset.yaml"} {
 		if err == nil && len(ids) == 0 {
@@ -188,7 +193,7 @@ func cycleID(name []byte, prefix, suffix string) ([]byte, bool) {
 
 // ValidCycle says whether id has the form of a cycle's id.
 func ValidCycle(id string) bool {
-	if len(id) != len(cycleForm) || id[8] != '_' {
+	if len(id) != len(CycleForm) || id[8] != '_' {
 		return false
 	}
 	for i := range len(id) {
@@ -207,16 +212,16 @@ func topN(ids []string, n int) []string {
 	return ids
 }
 
-// nextID names a cycle that starts now: after every other one, also when the
+// NextID names a cycle that starts now: after every other one, also when the
 // clock went back, the same hour comes twice, or a second is not over.
-func nextID(now time.Time, newest string) string {
-	id := now.Format(cycleForm)
+func NextID(now time.Time, newest string) string {
+	id := now.Format(CycleForm)
 	if id > newest {
 		return id
 	}
-	t, err := time.ParseInLocation(cycleForm, newest, time.UTC)
+	t, err := time.ParseInLocation(CycleForm, newest, time.UTC)
 	if err != nil {
 		return id
 	}
-	return t.Add(time.Second).Format(cycleForm)
+	return t.Add(time.Second).Format(CycleForm)
 }

@@ -1,4 +1,4 @@
-package agent
+package home
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 // ErrAwake says that another cycle of the home is awake.
 var ErrAwake = errors.New("another cycle is awake")
 
-// lock takes the home for this process. The memory's folder is its own lock, so
+// Lock takes the home for this process. The memory's folder is its own lock, so
 // there is no lock file to be left behind or deleted; the kernel releases it
 // however the holder dies, and children do not inherit it.
-func (h Home) lock() (unlock func(), err error) {
+func (h Home) Lock() (unlock func(), err error) {
 	l := flock.New(h.Memory(), flock.SetFlag(os.O_RDONLY))
 	ok, err := l.TryLock()
 	if err != nil {
