@@ -1,11 +1,11 @@
 package home
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 
-	"github.com/gofrs/flock"
+	"rouse/internal/disk"
 )
 
 // ErrAwake says that another cycle of the home is awake.
@@ -15,13 +15,12 @@ var ErrAwake = errors.New("another cycle is awake")
 // there is no lock file to be left behind or deleted; the kernel releases it
 // however the holder dies, and children do not inherit it.
 func (h Home) Lock() (unlock func(), err error) {
-	l := flock.New(h.Memory(), flock.SetFlag(os.O_RDONLY))
-	ok, err := l.TryLock()
+	unlock, err = disk.LockFolder(context.Background(), h.Memory(), 0)
+	if errors.Is(err, disk.ErrHeld) {
+		return nil, ErrAwake
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", h.Rel(h.Memory()), err)
 	}
-	if !ok {
-		return nil, ErrAwake
-	}
-	return func() { l.Unlock() }, nil
+	return unlock, nil
 }

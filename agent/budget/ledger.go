@@ -14,15 +14,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 )
 
 const (
-	lockTime  = 10 * time.Second     // for what must not wait for long
-	lockRetry = 2 * time.Millisecond // between two tries
+	lockTime = 10 * time.Second // for what must not wait for long
 	// compactFrom is the size from which the ledger is summed up, in bytes, when
 	// a process first reads it.
 	compactFrom = 256 << 10
@@ -117,11 +114,11 @@ func (b *Budget) locked(ctx context.Context, do func() error) error {
 	if b.self.PID == 0 {
 		b.self = proc.Self()
 	}
-	l := flock.New(filepath.Join(b.Dir, "spend.lock"), flock.SetPermissions(0o600))
-	if _, err := l.TryLockContext(ctx, lockRetry); err != nil {
+	unlock, err := disk.Lock(ctx, filepath.Join(b.Dir, "spend.lock"), disk.Patient)
+	if err != nil {
 		return fmt.Errorf("lock the spend ledger: %w", err)
 	}
-	defer l.Close()
+	defer unlock()
 	if err := b.catchUp(); err != nil {
 		return fmt.Errorf("read the spend ledger: %w", err)
 	}

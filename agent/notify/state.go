@@ -11,8 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 )
@@ -20,7 +18,6 @@ import (
 const (
 	maxTold     = 500 // keys that are remembered
 	maxMessages = 100 // that are remembered, delivered or not
-	lockRetry   = 2 * time.Millisecond
 )
 
 // state is what notify.json holds.
@@ -94,11 +91,11 @@ func (n *Notifier) update(ctx context.Context, change func(*state) bool) error {
 	if len(n.Sinks) == 0 {
 		return nil
 	}
-	l := flock.New(filepath.Join(n.Logs, "notify.lock"), flock.SetPermissions(0o600))
-	if _, err := l.TryLockContext(ctx, lockRetry); err != nil {
+	unlock, err := disk.Lock(ctx, filepath.Join(n.Logs, "notify.lock"), disk.Patient)
+	if err != nil {
 		return fmt.Errorf("notify: lock: %w", err)
 	}
-	defer l.Close()
+	defer unlock()
 	s, err := n.load()
 	if err == nil && change(&s) {
 		err = n.save(s)

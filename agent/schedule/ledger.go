@@ -3,6 +3,7 @@ package schedule
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"rouse/internal/disk"
@@ -163,31 +163,16 @@ const lockWait = 10 * time.Second
 // ErrLocked says that another process holds the ledger, and goes on holding it.
 var ErrLocked = errors.New("another process holds the ledger of slots; is one stopped?")
 
-// lock takes the ledger. The kernel releases it however the holder dies.
+// lock takes the ledger.
 func (l *Ledger) lock() (unlock func(), err error) {
 	if err := l.disk().MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(l.lockPath(), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
+	unlock, err = disk.Lock(context.Background(), l.lockPath(), lockWait)
+	if errors.Is(err, disk.ErrHeld) {
+		return nil, ErrLocked
 	}
-	deadline := time.Now().Add(lockWait)
-	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		busy := errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR)
-		if !busy || time.Now().After(deadline) {
-			f.Close()
-			if busy {
-				return nil, ErrLocked
-			}
-			return nil, err
-		}
-		time.Sleep(pause)
-	}
+	return unlock, err
 }
 
 func (l *Ledger) lockPath() string {

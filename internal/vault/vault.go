@@ -13,6 +13,7 @@ package vault
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"filippo.io/age"
@@ -179,29 +179,13 @@ func (v Vault) makeKey() (*age.X25519Identity, error) {
 	return id, disk.Create(v.FS, v.KeyFile, []byte(text), 0o600)
 }
 
-// lock keeps changes of other processes away. The folder is its own lock, so
-// nothing is left behind; the kernel lets it go however this process ends.
+// lock keeps changes of other processes away. The folder is its own lock.
 func (v Vault) lock() (unlock func(), err error) {
-	dir, err := os.Open(filepath.Dir(v.File))
-	if err != nil {
-		return nil, err
+	unlock, err = disk.LockFolder(context.Background(), filepath.Dir(v.File), lockTime)
+	if errors.Is(err, disk.ErrHeld) {
+		err = errors.New("another process is changing it; try again")
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for begun := time.Now(); ; <-tick.C {
-		err = syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if errors.Is(err, syscall.EINTR) || errors.Is(err, syscall.EWOULDBLOCK) && time.Since(begun) < lockTime {
-			continue
-		}
-		if err == nil {
-			return func() { dir.Close() }, nil
-		}
-		dir.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = errors.New("another process is changing it; try again")
-		}
-		return nil, err
-	}
+	return unlock, err
 }
 
 // read reads a regular file; it waits for no FIFO.

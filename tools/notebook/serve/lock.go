@@ -1,10 +1,11 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
-	"syscall"
+
+	"rouse/internal/disk"
 )
 
 // Lock takes the folder of all notebooks for this process, until it ends or
@@ -14,17 +15,9 @@ func (s *Server) Lock() (unlock func(), err error) {
 	if err := s.FS.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	dir, err := os.Open(s.Dir)
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	unlock, err = disk.LockFolder(context.Background(), s.Dir, 0)
+	if errors.Is(err, disk.ErrHeld) {
 		err = fmt.Errorf("%s is in use by another server", s.Dir)
 	}
-	if err != nil {
-		dir.Close()
-		return nil, err
-	}
-	return func() { dir.Close() }, nil
+	return unlock, err
 }
