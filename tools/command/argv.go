@@ -51,6 +51,9 @@ func parse(argv []string, schema *jsonschema.Schema) ([]argument, error) {
 	if err := checkProgram(argv[0], args[0]); err != nil {
 		return nil, err
 	}
+	if err := checkCode(argv, args, schema); err != nil {
+		return nil, err
+	}
 	if len(unused) > 0 {
 		return nil, fmt.Errorf("parameter %s has no place: write {%[1]s} where its value belongs", slices.Min(slices.Collect(maps.Keys(unused))))
 	}
