@@ -59,6 +59,10 @@ type Wake struct {
 	Mark string `json:"mark"`
 	// Warning is something that the operator should look at.
 	Warning string `json:"warning,omitempty"`
+	// Version is the binary's, and Made the SHA-256, by name, of what the cycle was
+	// made of, such as rules.md; logs/made has a copy of each under that name.
+	Version string            `json:"version,omitempty"`
+	Made    map[string]string `json:"made,omitempty"`
 }
 
 // Request says that the model is about to be asked.
