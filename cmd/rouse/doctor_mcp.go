@@ -17,7 +17,7 @@ import (
 // checkServers starts the MCP servers of the home and says what is wrong with
 // them. Without any there is nothing to check.
 func (a *app) checkServers(h home.Home, conf config.Config) []check {
-	c, err := a.mcpConfig(h)
+	c, err := a.mcpConfig(h, conf)
 	if err != nil {
 		return []check{{Check: "mcp", Found: err.Error(), Hint: "mend .mcp.json"}}
 	}

@@ -15,6 +15,7 @@ import (
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/internal/text"
+	"rouse/internal/vault"
 	"rouse/tools"
 	"rouse/tools/mcp"
 )
@@ -37,8 +38,9 @@ ended by a signal.`,
 }
 
 // mcpConfig reads the home's .mcp.json.
-func (a *app) mcpConfig(h home.Home) (mcp.Config, error) {
-	c, err := mcp.Load(filepath.Join(h.Dir, ".mcp.json"), a.getenv)
+func (a *app) mcpConfig(h home.Home, conf config.Config) (mcp.Config, error) {
+	own := []string{conf.Model.APIKeyEnv, conf.Notebook.TokenEnv, vault.KeyVariable}
+	c, err := mcp.Load(filepath.Join(h.Dir, ".mcp.json"), mcp.Variables{Get: a.getenv, Own: own})
 	return c, usage(err)
 }
 
@@ -54,7 +56,7 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 	if err != nil {
 		return err
 	}
-	c, err := a.mcpConfig(h)
+	c, err := a.mcpConfig(h, conf)
 	if err != nil {
 		return err
 	}

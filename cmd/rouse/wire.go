@@ -98,7 +98,7 @@ func (a *app) agent(h home.Home, c config.Config) (*agent.Agent, error) {
 	hide := redact.FromEnv(a.environ, secretNames(c))
 	mark := rand.Text()
 	runner := &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(c))}
-	servers, err := a.mcpConfig(h)
+	servers, err := a.mcpConfig(h, c)
 	if err != nil {
 		return nil, err
 	}

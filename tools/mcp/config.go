@@ -62,12 +62,19 @@ type entry struct {
 	Timeout  json.RawMessage   `json:"timeout"`
 }
 
-// Load reads a .mcp.json. Variables in it, ${NAME} or ${NAME:-default}, are
-// looked up by getenv, which gives "" for one that is not set. No file is an
-// empty Config. A file that is not in the form of .mcp.json is an error with its
-// line; an entry that is, but cannot be used, is a [Server.Problem], so that it
-// costs no other.
-func Load(path string, getenv func(string) string) (Config, error) {
+// Variables are what ${NAME} in a .mcp.json may stand for.
+type Variables struct {
+	// Get gives the value of a variable, "" of one that is not set.
+	Get func(string) string
+	// Own are variables that no server is ever given, such as that of the model's key.
+	Own []string
+}
+
+// Load reads a .mcp.json. Variables in it are written ${NAME} or ${NAME:-default}.
+// No file is an empty Config. A file that is not in the form of .mcp.json is an
+// error with its line; an entry that is, but cannot be used, is a
+// [Server.Problem], so that it costs no other.
+func Load(path string, vars Variables) (Config, error) {
 	data, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, nil
@@ -79,7 +86,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	c, err := parse(data, dir, getenv)
+	c, err := parse(data, dir, vars)
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
@@ -105,7 +112,7 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxConfig))
 }
 
-func parse(data []byte, dir string, getenv func(string) string) (Config, error) {
+func parse(data []byte, dir string, vars Variables) (Config, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	f := file{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	entries, err := f.entries()
@@ -114,14 +121,14 @@ func parse(data []byte, dir string, getenv func(string) string) (Config, error) 
 	}
 	c := Config{Dir: dir}
 	for _, e := range entries {
-		c.Servers = append(c.Servers, resolve(e, dir, getenv))
+		c.Servers = append(c.Servers, resolve(e, dir, vars))
 	}
 	return c, nil
 }
 
 // resolve makes a Server of its entry.
-func resolve(e named, dir string, getenv func(string) string) Server {
-	x := expander{getenv: getenv}
+func resolve(e named, dir string, vars Variables) Server {
+	x := expander{Variables: vars}
 	s := Server{
 		Name: e.name, Command: x.text(e.Command), Args: x.list(e.Args), Env: x.table(e.Env),
 		URL: x.text(e.URL), Headers: x.table(e.Headers), Dir: dir, Disabled: e.Disabled,
@@ -135,6 +142,9 @@ func resolve(e named, dir string, getenv func(string) string) Server {
 	s.Timeout, err = timeLimit(e.Timeout)
 	if err == nil {
 		err = s.check(e.Type)
+	}
+	if err == nil && len(x.refused) > 0 {
+		err = fmt.Errorf("%s is Rouse's own and given to no server: use a variable of another name", strings.Join(x.refused, ", "))
 	}
 	if err == nil && len(x.missing) > 0 {
 		err = fmt.Errorf("%s is not set: set it, or give a default as in ${%s:-text}", strings.Join(x.missing, ", "), x.missing[0])

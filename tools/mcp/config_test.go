@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +14,37 @@ import (
 )
 
 // environment is what files of these tests may refer to.
-func environment(name string) string {
-	return map[string]string{"HOME": "/home/me", "TOKEN": "tok-" + "12345678", "EMPTY": ""}[name]
+var environment = Variables{
+	Get: func(name string) string {
+		return map[string]string{"HOME": "/home/me", "TOKEN": "tok-" + "12345678", "EMPTY": "", "MODEL_KEY": "sk-" + "12345678"}[name]
+	},
+	Own: []string{"MODEL_KEY", ""},
+}
+
+// TestOwnVariables holds that no entry, in none of its parts, gets a key of
+// Rouse's, also not where it has a default for it.
+func TestOwnVariables(t *testing.T) {
+	for _, entry := range []string{
+		`{"command": "a", "args": ["${MODEL_KEY}"]}`,
+		`{"command": "a", "env": {"K": "${env:MODEL_KEY}"}}`,
+		`{"command": "a", "cwd": "x${MODEL_KEY:-y}"}`,
+		`{"url": "https://a.example/?k=${MODEL_KEY}"}`,
+		`{"url": "https://a.example/", "headers": {"X": "Bearer ${MODEL_KEY}"}}`,
+	} {
+		c, err := parse([]byte(`{"mcpServers": {"x": `+entry+`, "y": {"command": "${TOKEN}"}}}`), t.TempDir(), environment)
+		if err != nil || len(c.Servers) != 2 {
+			t.Fatalf("%s: %v", entry, err)
+		}
+		if p := c.Servers[0].Problem; !strings.HasPrefix(p, "MODEL_KEY is Rouse's own") {
+			t.Errorf("%s: problem %q", entry, p)
+		}
+		if strings.Contains(fmt.Sprint(c.Servers[0]), "12345678") {
+			t.Errorf("%s: the key is in the entry", entry)
+		}
+		if p := c.Servers[1].Problem; p != "" {
+			t.Errorf("%s costs the other server: %s", entry, p)
+		}
+	}
 }
 
 func TestLoad(t *testing.T) {

@@ -148,8 +148,8 @@ func (f file) line(offset int64) int {
 
 // expander puts variables in their places, as other clients do.
 type expander struct {
-	getenv  func(string) string
-	missing []string
+	Variables
+	missing, refused []string
 }
 
 // variable matches ${NAME} and ${NAME:-default}; some clients write ${env:NAME}.
@@ -158,7 +158,11 @@ var variable = lazy.Regexp(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 func (x *expander) text(s string) string {
 	return variable().ReplaceAllStringFunc(s, func(ref string) string {
 		m := variable().FindStringSubmatch(ref)
-		if v := x.getenv(m[1]); v != "" {
+		if slices.Contains(x.Own, m[1]) {
+			x.refused = append(x.refused, m[1])
+			return ""
+		}
+		if v := x.Get(m[1]); v != "" {
 			return v
 		}
 		if m[2] == "" && !slices.Contains(x.missing, m[1]) {
