@@ -80,6 +80,10 @@ func TestFailuresAreCounted(t *testing.T) {
 	if notes != want {
 		t.Errorf("notes %q, want %q", notes, want)
 	}
+	change := failure("Cycle 20260401_150154 failed: model: HTTP 503", "20260401_150254", errors.New("model: HTTP 401"))[0]
+	if line := change.Value.(string); change.Op != "append" || strings.Contains(line, "in a row") {
+		t.Errorf("another cause is counted with the one before: %+v", change)
+	}
 }
 
 // A snapshot that cannot be read is no reason to lose an interrupted cycle: its

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/text"
@@ -221,8 +222,8 @@ func lastLine(notes string) (head, last string) {
 	return notes[:i], notes[i:]
 }
 
-// sameFailure reads a line that failure wrote. Two failures are of the same kind
-// if their reasons differ in numbers alone.
+// sameFailure reads a line that failure wrote, and says whether that failure had
+// the same cause.
 func sameFailure(line, reason string) (count int, since string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "Cycle ")
 	if !ok || len(rest) < len(home.CycleForm) || !home.ValidCycle(rest[:len(home.CycleForm)]) {
@@ -236,16 +237,7 @@ func sameFailure(line, reason string) (count int, since string, ok bool) {
 			count, since, rest = times, first, rest[:i]
 		}
 	}
-	return count, since, withoutNumbers(rest) == withoutNumbers(" failed: "+reason)
-}
-
-func withoutNumbers(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, s)
+	return count, since, pause.Cause(rest) == pause.Cause(" failed: "+reason)
 }
 
 func appendNote(text string) scratchpad.Change {

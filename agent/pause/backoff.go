@@ -1,6 +1,7 @@
 package pause
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -70,22 +71,43 @@ func (s Streak) Rests(now time.Time, pauseAfter int) (until time.Time, ok bool) 
 
 // Cause is what two errors share that were caused by the same: it has no numbers,
 // nor words that are partly numbers, such as times, ids and addresses; only a
-// status of HTTP stays, a word such as 401 or 503.
+// status of HTTP stays, as 401 and 503 have different causes.
 func Cause(text string) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	cause := slices.Clone(words)
 	for i, w := range words {
-		if strings.ContainsFunc(w, unicode.IsDigit) && !isStatus(w) {
-			words[i] = "#"
+		if strings.ContainsFunc(w, unicode.IsDigit) && (!isStatus(w) || isCount(words, i)) {
+			cause[i] = "#"
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(cause, " ")
 }
 
-// isStatus says whether a word is a status of HTTP that tells of an error.
+// isStatus says whether a word may be a status of HTTP that tells of an error.
 func isStatus(word string) bool {
 	word = strings.Trim(word, ":,;()")
 	if len(word) != 3 || word[0] != '4' && word[0] != '5' {
 		return false
 	}
 	return word[1] >= '0' && word[1] <= '9' && word[2] >= '0' && word[2] <= '9'
+}
+
+// isCount says of a number whether the words around it make it an amount or a
+// place: "503 bytes", "port 443", "line 412".
+func isCount(words []string, i int) bool {
+	if i > 0 {
+		switch words[i-1] {
+		case "port", "line", "column", "byte", "offset", "event", "iteration", "process", "pid":
+			return true
+		}
+	}
+	if last := words[i][len(words[i])-1]; i+1 == len(words) || last < '0' || last > '9' {
+		return false
+	}
+	switch next := strings.TrimRight(words[i+1], ".:,;)"); next {
+	case "of", "s", "ms", "B", "kB", "KB", "KiB", "MB", "MiB":
+		return true
+	default: // a plural
+		return len(next) > 3 && next[0] >= 'a' && next[0] <= 'z' && strings.HasSuffix(next, "s")
+	}
 }

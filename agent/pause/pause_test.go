@@ -100,6 +100,32 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+func TestCause(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{"model: 503 Service Unavailable", "model: 401 Unauthorized", false},
+		{"model: 503: busy", "model: 500: busy", false},
+		{"got 503", "got 401", false},
+		{"server error in the reply: busy (529)", "server error in the reply: busy (429)", false},
+		{"model: 503 Service Unavailable (2 attempts)", "model: 503 Service Unavailable (3 attempts)", true},
+		{"wrote 412 bytes", "wrote 9 bytes", true},
+		{"wrote 412 of 1000", "wrote 590 of 1000", true},
+		{"a reply of 450 MiB.", "a reply of 500 MiB.", true},
+		{"no answer on port 443", "no answer on port 480", true},
+		{"no answer from 127.0.0.1:443", "no answer from 127.0.0.1:80", true},
+		{"rouse.yaml: line 412: bad key", "rouse.yaml: line 9: bad key", true},
+		{"after 1.2s", "after 900ms", true},
+		{"request req_a1", "request req_b22", true},
+		{"disk full", "no such file", false},
+	} {
+		if same := Cause(tt.a) == Cause(tt.b); same != tt.same {
+			t.Errorf("%q and %q: the same %v, want %v", tt.a, tt.b, same, tt.same)
+		}
+	}
+}
+
 func TestRests(t *testing.T) {
 	last := time.Date(2026, 4, 30, 12, 0, 0, 0, time.UTC)
 	s := Streak{Count: 5, Last: last}
