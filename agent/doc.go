@@ -60,7 +60,8 @@
 // # Where secrets stop
 //
 // Text is cleaned where it enters: what tools give back in the dispatcher, what
-// models answer in agent/model, and what is sent in agent/conversation. Behind
-// these doors the memory, the journal, the log and the screen hold the same
-// clean text.
+// models answer in agent/model, what is sent in agent/conversation, and what
+// errors and warnings quote in the journal's writer. Behind these doors the
+// memory, the journal, the log and the screen hold the same clean text. What is
+// cut is redacted before: nobody knows the part of a secret that a cut leaves.
 package agent

@@ -58,7 +58,7 @@ func (a *Agent) settleOrGiveUp() error {
 		return err
 	}
 	defer c.journal.Close()
-	return cmp.Or(a.giveUp(c, a.Redact.String("not settled: "+err.Error())), err)
+	return cmp.Or(a.giveUp(c, "not settled: "+err.Error()), err)
 }
 
 // setAside renames active.yaml to the first free name that is not before the

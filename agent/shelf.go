@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rouse/internal/proc"
+	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad/observation"
@@ -24,7 +25,7 @@ func (a *Agent) shelve(c *cycle) {
 	dir := a.Home.Memory()
 	c.turn = sync.OnceValues(func() (*observation.Turn, error) { return a.openShelf(c, dir) })
 	if observation.HasKept(dir) {
-		c.kept = c.listKept(a.now())
+		c.kept = c.listKept(a.Redact, a.now())
 	}
 	if observation.Due(dir, a.Observations.TTL, a.now()) {
 		// A store that cannot be opened is met again when something is put there.
@@ -76,8 +77,9 @@ func (l shelfLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 // WithGroup makes none.
 func (l shelfLog) WithGroup(string) slog.Handler { return l }
 
-// listKept is what earlier cycles kept, one a line.
-func (c *cycle) listKept(now time.Time) string {
+// listKept is what earlier cycles kept, one a line, without secrets in the labels
+// before these are cut.
+func (c *cycle) listKept(hide *redact.Redactor, now time.Time) string {
 	turn, err := c.turn()
 	if err != nil {
 		return ""
@@ -88,7 +90,7 @@ func (c *cycle) listKept(now time.Time) string {
 	}
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, text.Line(e.Label, 200), e.Bytes, now.Sub(e.Created).Round(time.Second))
+		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, text.Line(hide.String(e.Label), 200), e.Bytes, now.Sub(e.Created).Round(time.Second))
 	}
 	return b.String()
 }

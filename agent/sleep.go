@@ -17,7 +17,7 @@ import (
 
 // sleep ends the cycle as its run did.
 func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
-	end := c.ending(runErr)
+	end := c.ending(runErr, a.Redact.Error(runErr))
 	var limit *Limit
 	if errors.As(runErr, &limit) {
 		// A journal that cannot be written is reported when the end is.
@@ -40,8 +40,9 @@ func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
 	}, err
 }
 
-// ending says how a run ended and what the notes are to say of it.
-func (c *cycle) ending(runErr error) journal.End {
+// ending says how a run ended and what the notes are to say of it: said is runErr
+// without secrets, as what is cut first leaves a part that nobody knows.
+func (c *cycle) ending(runErr, said error) journal.End {
 	var limit *Limit
 	var signal Signal
 	switch {
@@ -50,21 +51,21 @@ func (c *cycle) ending(runErr error) journal.End {
 	case errors.Is(runErr, ErrIdle):
 		return journal.End{Outcome: journal.Idle}
 	case errors.As(runErr, new(*Stopped)):
-		return journal.End{Outcome: journal.Idle, Changes: []scratchpad.Change{appendNote("\n[STOPPED] " + runErr.Error())}}
+		return journal.End{Outcome: journal.Idle, Changes: []scratchpad.Change{appendNote("\n[STOPPED] " + said.Error())}}
 	case errors.As(runErr, &limit):
 		return journal.End{
-			Outcome: journal.Limited, Exit: 3, Error: runErr.Error(),
+			Outcome: journal.Limited, Exit: 3, Error: said.Error(),
 			Changes: []scratchpad.Change{appendNote("\n[LIMIT] " + limit.Error())},
 		}
 	case errors.As(runErr, &signal):
 		return journal.End{
-			Outcome: journal.Signal, Exit: 128 + int(signal.Signal), Error: runErr.Error(),
-			Changes: failure(c.state.Notes(), c.id, runErr),
+			Outcome: journal.Signal, Exit: 128 + int(signal.Signal), Error: said.Error(),
+			Changes: failure(c.state.Notes(), c.id, said),
 		}
 	}
 	return journal.End{
-		Outcome: journal.Failed, Exit: 1, Error: runErr.Error(),
-		Changes: failure(c.state.Notes(), c.id, runErr),
+		Outcome: journal.Failed, Exit: 1, Error: said.Error(),
+		Changes: failure(c.state.Notes(), c.id, said),
 	}
 }
 
@@ -92,7 +93,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 		err = cmp.Or(err, conflict)
 	}
 	if err == nil && conflict != nil {
-		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, a.Redact.String(conflict.Error())
+		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
 	if err == nil {
 		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())

@@ -156,7 +156,7 @@ func (a *Agent) attach(c *cycle) error {
 		c.journal.Close()
 		return err
 	}
-	c.journal.Log, c.journal.Watch = log, a.Watch
+	c.journal.Log, c.journal.Watch, c.journal.Redact = log, a.Watch, a.Redact.String
 	return nil
 }
 

@@ -215,6 +215,30 @@ func (*Retry) event() string    { return "retry" }
 func (*End) event() string      { return "end" }
 func (*Sleep) event() string    { return "sleep" }
 
+// words are the texts of a payload that anybody may have worded: an error quotes
+// a file, a warning a server. What models and tools say is clean before.
+func words(p Payload) []*string {
+	switch d := p.(type) {
+	case *Wake:
+		return []*string{&d.Warning}
+	case *Result:
+		return []*string{&d.Error}
+	case *Protocol:
+		return []*string{&d.Reason}
+	case *Warning:
+		return []*string{&d.Text}
+	case *Limit:
+		return []*string{&d.Text}
+	case *Retry:
+		return []*string{&d.Error}
+	case *End:
+		return []*string{&d.Error}
+	case *Sleep:
+		return []*string{&d.Error}
+	}
+	return nil
+}
+
 // payload gives an empty payload of the kind, or nil.
 func payload(kind string) Payload {
 	for _, p := range []Payload{

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,4 +214,32 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("Last = %+v, %v; Read ends with %+v", got.Header, err, last.Header)
 		}
 	})
+}
+
+// What events say in words loses its secrets in one place; the texts that do not
+// are names, or clean before.
+func TestWordsAreRedacted(t *testing.T) {
+	clean := []string{
+		"Wake.Settled", "Wake.Base", "Wake.Mark", "Wake.Version", "Request.For", "Reply.Text", "Reply.Finish", "Reply.Model", "Intent.Tool",
+		"Result.Tool", "Result.ScratchpadID", "Note.Text", "Protocol.Name", "Limit.Name", "End.Outcome", "Sleep.Outcome",
+	}
+	for _, p := range []Payload{
+		&Wake{}, &Request{}, &Reply{}, &Intent{}, &Started{}, &Result{}, &Note{}, &Prune{}, &Protocol{}, &Warning{}, &State{}, &Limit{}, &Retry{}, &End{}, &Sleep{},
+	} {
+		v := reflect.ValueOf(p).Elem()
+		for i := range v.NumField() {
+			if v.Field(i).Kind() == reflect.String {
+				v.Field(i).SetString("secret")
+			}
+		}
+		for _, text := range words(p) {
+			*text = ""
+		}
+		for i := range v.NumField() {
+			name := v.Type().Name() + "." + v.Type().Field(i).Name
+			if v.Field(i).Kind() == reflect.String && v.Field(i).String() != "" && !slices.Contains(clean, name) {
+				t.Errorf("%s is neither redacted nor known to be clean", name)
+			}
+		}
+	}
 }

@@ -19,6 +19,8 @@ type Writer struct {
 	Watch func(Event)
 	// Log, unless nil, takes each event as text for people; Close closes it.
 	Log disk.File
+	// Redact, unless nil, takes the secrets out of what events say in words.
+	Redact func(string) string
 
 	fs    disk.FS
 	file  disk.File
@@ -57,9 +59,15 @@ func open(f disk.FS, path, cycle string, now func() time.Time, flag int) (*Write
 }
 
 // Append writes one event: when it returns nil, the event outlives this process.
+// What p says in words has lost its secrets then.
 func (w *Writer) Append(p Payload) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.Redact != nil {
+		for _, text := range words(p) {
+			*text = w.Redact(*text)
+		}
+	}
 	e := Event{Header: Header{Version, w.seq + 1, w.now(), w.cycle, p.event()}, Data: p}
 	line, err := e.MarshalJSON()
 	if err != nil {
