@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"rouse/home"
+	"slices"
 	"strings"
+
+	"rouse/home"
 )
 
 // Reset settles an interrupted cycle and puts active.yaml aside, readable or
@@ -79,32 +79,22 @@ func (a *Agent) setAside() (string, error) {
 	return to, a.disk().SyncDir(a.Home.Memory())
 }
 
-// clean removes what cycles have left.
+// clean removes what cycles have left, the oldest first: what a fault leaves is of
+// the newest, whose ids stay taken.
 func (a *Agent) clean() error {
-	for _, dir := range []string{a.Home.Logs(), a.Home.Memory()} {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
+	type file struct{ cycle, path string }
+	var files []file
+	err := a.Home.CycleFiles(func(cycle string, kind home.Kind) {
+		files = append(files, file{cycle, a.Home.Left(kind, cycle)})
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(files, func(x, y file) int { return cmp.Or(strings.Compare(x.cycle, y.cycle), strings.Compare(y.path, x.path)) })
+	for _, f := range files {
+		if err := a.disk().Remove(f.path); err != nil {
 			return err
-		}
-		for _, e := range entries {
-			if !ofCycle(e.Name()) {
-				continue
-			}
-			if err := a.disk().Remove(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
-}
-
-// ofCycle says whether a file is the journal, the log or a snapshot of a cycle.
-func ofCycle(name string) bool {
-	id, isLog := strings.CutPrefix(name, "cycle_")
-	for _, suffix := range []string{".jsonl", ".log", "_before.yaml", "_after.yaml"} {
-		if c, ok := strings.CutSuffix(id, suffix); ok && home.ValidCycle(c) {
-			return isLog == strings.HasPrefix(suffix, ".")
-		}
-	}
-	return false
 }

@@ -3,19 +3,13 @@
 package home
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 )
-
-// CycleForm is the form of a cycle's id, in local time.
-const CycleForm = "20060102_150405"
 
 // Home is a folder with rules.md, in which an agent lives. It is the only type
 // that knows the names of files.
@@ -71,24 +65,22 @@ func (h Home) Active() string { return filepath.Join(h.Memory(), "active.yaml") 
 func (h Home) Initial() string { return filepath.Join(h.Memory(), "initial.yaml") }
 
 // Before is the snapshot of the state at wake.
-func (h Home) Before(cycle string) string { return filepath.Join(h.Memory(), cycle+"_before.yaml") }
+func (h Home) Before(cycle string) string { return h.Left(BeforeFile, cycle) }
 
 // After is the snapshot of the state at sleep.
-func (h Home) After(cycle string) string { return filepath.Join(h.Memory(), cycle+"_after.yaml") }
+func (h Home) After(cycle string) string { return h.Left(AfterFile, cycle) }
 
 // Reset is where a reset puts the state; id has the form of a cycle's.
-func (h Home) Reset(id string) string { return filepath.Join(h.Memory(), id+"_reset.yaml") }
+func (h Home) Reset(id string) string { return h.Left(resetFile, id) }
 
 // Logs is the folder of the journals.
 func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 
 // Journal is the record of a cycle.
-func (h Home) Journal(cycle string) string {
-	return filepath.Join(h.Logs(), "cycle_"+cycle+".jsonl")
-}
+func (h Home) Journal(cycle string) string { return h.Left(JournalFile, cycle) }
 
 // Log is the record of a cycle for people.
-func (h Home) Log(cycle string) string { return filepath.Join(h.Logs(), "cycle_"+cycle+".log") }
+func (h Home) Log(cycle string) string { return h.Left(LogFile, cycle) }
 
 // DroppedNotes has what became too much for the notes of the memory.
 func (h Home) DroppedNotes() string { return filepath.Join(h.Logs(), "notes_dropped.log") }
@@ -101,6 +93,46 @@ func (h Home) IdleRecord() string { return filepath.Join(h.Logs(), "idle.json") 
 
 // Models is what was found out about models.
 func (h Home) Models() string { return filepath.Join(h.Logs(), "models.json") }
+
+// RetentionMark is the file whose age tells when old cycles were last removed.
+func (h Home) RetentionMark() string { return filepath.Join(h.Logs(), "retention") }
+
+// DueLog has what the machine's scheduler caught of its calls.
+func (h Home) DueLog() string { return filepath.Join(h.Logs(), dueLog) }
+
+// ProxyLog has the notes that came with the calls of a server that is stood before.
+func (h Home) ProxyLog(server string) string {
+	return filepath.Join(h.Logs(), proxyPrefix+server+proxySuffix)
+}
+
+const dueLog, proxyPrefix, proxySuffix = "due.log", "proxy_", ".jsonl"
+
+// Grows says of a file's name in the logs whether that file only grows, and is of
+// no cycle.
+func Grows(name string) bool {
+	return name == dueLog || strings.HasPrefix(name, proxyPrefix) && strings.HasSuffix(name, proxySuffix)
+}
+
+// Prices says what models cost.
+func (h Home) Prices() string { return filepath.Join(h.Dir, "prices.yaml") }
+
+// Servers is the configuration of MCP servers.
+func (h Home) Servers() string { return filepath.Join(h.Dir, ".mcp.json") }
+
+// ServerPins has the lists of tools that were accepted of MCP servers.
+func (h Home) ServerPins() string { return filepath.Join(h.Dir, ".mcp.lock.json") }
+
+// Slots is the ledger of the home's schedule.
+func (h Home) Slots() string { return filepath.Join(h.Logs(), "ledger.jsonl") }
+
+// Spend is the ledger of what was spent.
+func (h Home) Spend() string { return filepath.Join(h.Logs(), "spend.jsonl") }
+
+// Told has whom was told of what.
+func (h Home) Told() string { return filepath.Join(h.Logs(), "notify.json") }
+
+// Stop is the file that stops the home while it is there, whoever made it.
+func (h Home) Stop() string { return filepath.Join(h.Dir, "STOP") }
 
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
@@ -131,97 +163,4 @@ func (h Home) Rel(path string) string {
 		return rel
 	}
 	return path
-}
-
-// Cycles gives the ids of at most limit cycles, the newest first; 0 means all.
-func (h Home) Cycles(limit int) ([]string, error) {
-	return newest(h.Logs(), "cycle_", ".jsonl", limit)
-}
-
-// Knows reports whether the home has a log or a snapshot of a cycle.
-func (h Home) Knows(cycle string) bool {
-	return exists(h.Journal(cycle)) || exists(h.Before(cycle)) || exists(h.After(cycle))
-}
-
-// Newest is the newest cycle that the home has any trace of, or "". Where there
-// is no log, it is the newest snapshot, or the newest reset: that may have removed
-// what was before it, but not what was kept under the names of those cycles.
-func (h Home) Newest() (string, error) {
-	ids, err := h.Cycles(1)
-	for _, suffix := range []string{"_before.yaml", "_reset.yaml"} {
-		if err == nil && len(ids) == 0 {
-			ids, err = newest(h.Memory(), "", suffix, 1)
-		}
-	}
-	if err != nil || len(ids) == 0 {
-		return "", err
-	}
-	return ids[0], nil
-}
-
-// newest reads a folder once, without sorting or asking about its files, so that
-// ten thousand old cycles cost little.
-func newest(dir, prefix, suffix string, limit int) ([]string, error) {
-	d, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	var ids []string
-	err = eachName(d, func(name []byte) {
-		if id, ok := cycleID(name, prefix, suffix); ok {
-			ids = append(ids, string(id))
-		}
-		if limit > 0 && len(ids) > limit+1000 {
-			ids = topN(ids, limit)
-		}
-	})
-	return topN(ids, limit), err
-}
-
-func cycleID(name []byte, prefix, suffix string) ([]byte, bool) {
-	id, ok := bytes.CutPrefix(name, []byte(prefix))
-	if !ok {
-		return nil, false
-	}
-	id, ok = bytes.CutSuffix(id, []byte(suffix))
-	return id, ok && ValidCycle(string(id))
-}
-
-// ValidCycle says whether id has the form of a cycle's id.
-func ValidCycle(id string) bool {
-	if len(id) != len(CycleForm) || id[8] != '_' {
-		return false
-	}
-	for i := range len(id) {
-		if i != 8 && (id[i] < '0' || id[i] > '9') {
-			return false
-		}
-	}
-	return true
-}
-
-func topN(ids []string, n int) []string {
-	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
-	if n > 0 && len(ids) > n {
-		ids = ids[:n]
-	}
-	return ids
-}
-
-// NextID names a cycle that starts now: after every other one, also when the
-// clock went back, the same hour comes twice, or a second is not over.
-func NextID(now time.Time, newest string) string {
-	id := now.Format(CycleForm)
-	if id > newest {
-		return id
-	}
-	t, err := time.ParseInLocation(CycleForm, newest, time.UTC)
-	if err != nil {
-		return id
-	}
-	return t.Add(time.Second).Format(CycleForm)
 }

@@ -27,7 +27,8 @@ func eachName(dir *os.File, visit func(name []byte)) error {
 		}
 		for rest := buf[:n]; len(rest) > 0; {
 			size := binary.NativeEndian.Uint16(rest[length:])
-			visit(bytes.TrimRight(rest[name:size], "\x00"))
+			entry, _, _ := bytes.Cut(rest[name:size], []byte{0}) // behind the zero is what the buffer held before
+			visit(entry)
 			rest = rest[size:]
 		}
 	}

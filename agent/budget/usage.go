@@ -8,10 +8,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
+	"rouse/home"
 	"rouse/journal"
 )
 
@@ -29,17 +28,17 @@ type Row struct {
 	Priced bool
 }
 
-// Usage sums up the journals in a folder of logs, by "day", "cycle" or "model",
+// Usage sums up the journals of a home, by "day", "cycle" or "model",
 // in the order of the keys. Replies whose journal names no model are those of
 // model. Requests that were not answered are not in it.
-func Usage(logs, by, model string, prices Prices) ([]Row, error) {
-	names, err := journals(logs)
+func Usage(h home.Home, by, model string, prices Prices) ([]Row, error) {
+	cycles, err := h.Cycles(0)
 	if err != nil {
 		return nil, fmt.Errorf("usage: %w", err)
 	}
 	u := usage{by: by, model: model, prices: prices, rows: map[string]*Row{}}
-	for _, name := range names {
-		if err := u.add(filepath.Join(logs, name), cycleOf(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, id := range slices.Backward(cycles) {
+		if err := u.add(h.Journal(id), id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("usage: %w", err)
 		}
 	}
@@ -59,25 +58,6 @@ func Total(rows []Row) Row {
 		sum.Money, sum.Priced = sum.Money+r.Money, sum.Priced && r.Priced
 	}
 	return sum
-}
-
-const journalPrefix, journalSuffix = "cycle_", ".jsonl"
-
-func journals(logs string) (names []string, err error) {
-	entries, err := os.ReadDir(logs)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), journalPrefix) && strings.HasSuffix(e.Name(), journalSuffix) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
-
-func cycleOf(name string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(name, journalPrefix), journalSuffix)
 }
 
 type usage struct {

@@ -6,10 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rouse/home"
 )
 
 func TestUsage(t *testing.T) {
-	dir := t.TempDir()
+	h := home.Home{Dir: t.TempDir()}
+	if err := os.Mkdir(h.Logs(), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"cycle_20260430_235959.jsonl": `{"v":1,"seq":1,"time":"2026-04-30T23:59:59Z","cycle":"c","event":"wake"}
 {"v":1,"seq":2,"time":"2026-04-30T23:59:59Z","cycle":"c","event":"reply","text":"","usage":{"input":1000,"cached":400,"output":100},"ms":1}
@@ -20,7 +25,7 @@ func TestUsage(t *testing.T) {
 		"cycle_20260501_000200.jsonl": `{"v":1,"seq":2,"time":"2026-05-01T00:02:00Z","cycle":"e","event":"reply","usage":{"input":1000,"output":0}}` + "\n" + `{"v":1,"ev`,
 		"ledger.jsonl":                "{}",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(h.Logs(), name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,12 +52,12 @@ func TestUsage(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		got, err := Usage(dir, tt.by, "small", prices)
+		got, err := Usage(h, tt.by, "small", prices)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.by, err, diff)
 		}
 	}
-	if got, err := Usage(filepath.Join(dir, "none"), "day", "", prices); len(got) > 0 || err != nil {
+	if got, err := Usage(home.Home{Dir: filepath.Join(h.Dir, "none")}, "day", "", prices); len(got) > 0 || err != nil {
 		t.Error(got, err)
 	}
 	if sum := Total(tests[0].want); sum.Cycles != 3 || sum.Money != 2_640_000 || sum.Priced {

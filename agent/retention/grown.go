@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"rouse/home"
 )
 
 // maxGrown is the size from which a log that only grows is begun anew, in bytes.
@@ -18,15 +20,14 @@ const aside = ".1"
 // the notes of proxies; and what was put aside of them. Who writes them opens
 // them anew when it starts.
 func (s Store) grown() ([]string, error) {
-	names, err := namesIn(s.Logs)
-	if err != nil {
+	entries, err := os.ReadDir(s.Home.Logs())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var list []string
-	for _, name := range names {
-		log := strings.TrimSuffix(name, aside)
-		if log == "due.log" || strings.HasPrefix(log, "proxy_") && strings.HasSuffix(log, ".jsonl") {
-			list = append(list, filepath.Join(s.Logs, name))
+	for _, e := range entries {
+		if home.Grows(strings.TrimSuffix(e.Name(), aside)) {
+			list = append(list, filepath.Join(s.Home.Logs(), e.Name()))
 		}
 	}
 	return list, nil

@@ -3,7 +3,6 @@ package retention
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -22,9 +21,12 @@ func TestGrown(t *testing.T) {
 		if _, err := f.Apply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		names, err := namesIn(f.Logs)
+		entries, err := os.ReadDir(f.Logs)
 		f.must(err)
-		slices.Sort(names)
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
 		want := "due.log.1 notes_dropped.log proxy_big.jsonl.1 proxy_linked.jsonl proxy_linked.jsonl.1 proxy_small.jsonl retention"
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("round %d: %s, want %s", round, got, want)

@@ -13,15 +13,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -35,8 +34,7 @@ type Policy struct {
 
 // Store is where the cycles of a home leave their files.
 type Store struct {
-	Logs   string // the folder of journals and logs
-	Memory string // the folder of snapshots
+	Home   home.Home
 	Policy Policy
 	Disk   disk.FS          // nil is the machine's
 	Now    func() time.Time // nil is time.Now
@@ -52,7 +50,7 @@ type Removed struct {
 const interval = 24 * time.Hour
 
 // marker is the file whose age tells when the policy was applied last.
-func (s Store) marker() string { return filepath.Join(s.Logs, "retention") }
+func (s Store) marker() string { return s.Home.RetentionMark() }
 
 // Due says whether the policy was not applied for a day, at the price of one stat.
 func (s Store) Due() bool {
@@ -97,101 +95,38 @@ func (s Store) Apply(ctx context.Context) (Removed, error) {
 
 // cycle is what one cycle has left.
 type cycle struct {
-	id                          string
-	log, before, after, journal bool
+	id   string
+	left []home.Kind
 }
+
+func (c *cycle) has(k home.Kind) bool { return slices.Contains(c.left, k) }
 
 // cycles lists what all cycles have left, the oldest first.
 func (s Store) cycles() ([]*cycle, error) {
 	byID := map[string]*cycle{}
-	for _, dir := range []string{s.Logs, s.Memory} {
-		names, err := namesIn(dir)
-		if err != nil {
-			return nil, err
+	err := s.Home.CycleFiles(func(id string, kind home.Kind) {
+		if byID[id] == nil {
+			byID[id] = &cycle{id: id}
 		}
-		for _, name := range names {
-			id, set := ofCycle(name, dir == s.Logs)
-			if set == nil {
-				continue
-			}
-			if byID[id] == nil {
-				byID[id] = &cycle{id: id}
-			}
-			set(byID[id])
-		}
+		byID[id].left = append(byID[id].left, kind)
+	})
+	if err != nil {
+		return nil, err
 	}
-	list := make([]*cycle, 0, len(byID))
-	for _, c := range byID {
-		list = append(list, c)
-	}
+	list := slices.Collect(maps.Values(byID))
 	slices.SortFunc(list, func(a, b *cycle) int { return strings.Compare(a.id, b.id) })
 	return list, nil
 }
 
-func namesIn(dir string) ([]string, error) {
-	d, err := os.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	return d.Readdirnames(-1)
-}
-
-// ofCycle says which cycle left a file, and of what kind it is; nil is none.
-func ofCycle(name string, logs bool) (id string, set func(*cycle)) {
-	rest, isLog := strings.CutPrefix(name, "cycle_")
-	if isLog != logs || len(rest) < len("20060102_150405") {
-		return "", nil
-	}
-	id, suffix := rest[:len("20060102_150405")], rest[len("20060102_150405"):]
-	if !isID(id) {
-		return "", nil
-	}
-	switch {
-	case logs && suffix == ".jsonl":
-		return id, func(c *cycle) { c.journal = true }
-	case logs && suffix == ".log":
-		return id, func(c *cycle) { c.log = true }
-	case !logs && suffix == "_before.yaml":
-		return id, func(c *cycle) { c.before = true }
-	case !logs && suffix == "_after.yaml":
-		return id, func(c *cycle) { c.after = true }
-	}
-	return "", nil
-}
-
-// isID says whether 15 characters have the form of a cycle's id.
-func isID(id string) bool {
-	for i, r := range []byte(id) {
-		if i == 8 && r != '_' || i != 8 && (r < '0' || r > '9') {
-			return false
-		}
-	}
-	return true
-}
-
 // files are the paths of what a cycle has left, the journal last.
 func (s Store) files(c *cycle) (list []string) {
-	for _, f := range []struct {
-		there bool
-		path  string
-	}{
-		{c.log, filepath.Join(s.Logs, "cycle_"+c.id+".log")},
-		{c.before, filepath.Join(s.Memory, c.id+"_before.yaml")},
-		{c.after, filepath.Join(s.Memory, c.id+"_after.yaml")},
-		{c.journal, s.journal(c)},
-	} {
-		if f.there {
-			list = append(list, f.path)
+	for _, kind := range []home.Kind{home.LogFile, home.BeforeFile, home.AfterFile, home.JournalFile} {
+		if c.has(kind) {
+			list = append(list, s.Home.Left(kind, c.id))
 		}
 	}
 	return list
 }
-
-func (s Store) journal(c *cycle) string { return filepath.Join(s.Logs, "cycle_"+c.id+".jsonl") }
 
 // old says whether a cycle may go. Its age is that of its newest file, for the
 // clock may have been wrong when it got its id.
@@ -217,10 +152,10 @@ func (s Store) old(c *cycle) bool {
 
 // outcome is how a cycle ended; that of one whose journal is gone is unknown.
 func (s Store) outcome(c *cycle) (outcome string, settled bool) {
-	if !c.journal {
+	if !c.has(home.JournalFile) {
 		return "", true
 	}
-	last, err := journal.Last(s.journal(c))
+	last, err := journal.Last(s.Home.Journal(c.id))
 	if err != nil {
 		return "", false
 	}
@@ -236,7 +171,7 @@ func (s Store) outcome(c *cycle) (outcome string, settled bool) {
 func (s Store) safe(ctx context.Context, cycles []*cycle) map[string]bool {
 	safe := map[string]bool{}
 	for _, c := range slices.Backward(cycles) {
-		if !c.before || !c.after || ctx.Err() != nil {
+		if !c.has(home.BeforeFile) || !c.has(home.AfterFile) || ctx.Err() != nil {
 			continue
 		}
 		outcome, _ := s.outcome(c)
@@ -252,8 +187,8 @@ func (s Store) safe(ctx context.Context, cycles []*cycle) map[string]bool {
 }
 
 func (s Store) readable(c *cycle) bool {
-	for _, suffix := range []string{"_before.yaml", "_after.yaml"} {
-		if _, err := scratchpad.Load(filepath.Join(s.Memory, c.id+suffix)); err != nil {
+	for _, path := range []string{s.Home.Before(c.id), s.Home.After(c.id)} {
+		if _, err := scratchpad.Load(path); err != nil {
 			return false
 		}
 	}

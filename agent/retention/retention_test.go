@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse/home"
 	"rouse/internal/disk/disktest"
 	"rouse/journal"
 )
@@ -33,6 +33,8 @@ type made struct {
 // farm is a home's files; it remembers what it made.
 type farm struct {
 	Store
+	Logs, Memory string // its folders
+
 	t      testing.TB
 	cycles []made
 	other  []string // files that are no cycle's
@@ -46,9 +48,9 @@ func newFarm(t testing.TB) *farm {
 		}
 		t.Cleanup(func() { os.RemoveAll(dir) })
 	}
-	f := &farm{t: t, Store: Store{
-		Logs: filepath.Join(dir, "logs"), Memory: filepath.Join(dir, "scratchpad"),
-		Policy: Policy{Keep: 30 * day, KeepFailed: 90 * day}, Now: func() time.Time { return now },
+	h := home.Home{Dir: dir}
+	f := &farm{t: t, Logs: h.Logs(), Memory: h.Memory(), Store: Store{
+		Home: h, Policy: Policy{Keep: 30 * day, KeepFailed: 90 * day}, Now: func() time.Time { return now },
 	}}
 	f.must(errors.Join(os.Mkdir(f.Logs, 0o700), os.Mkdir(f.Memory, 0o700)))
 	return f
@@ -75,18 +77,18 @@ func (f *farm) add(m made, believed time.Time) {
 		if m.outcome != "" {
 			text += fmt.Sprintf(`{"v":1,"seq":2,"time":"2026-01-01T00:00:00Z","cycle":"c","event":"sleep","outcome":%q}`+"\n", m.outcome)
 		}
-		f.write(f.journal(&cycle{id: m.id}), text, m.age)
-		f.write(filepath.Join(f.Logs, "cycle_"+m.id+".log"), "log\n", m.age)
+		f.write(f.Home.Journal(m.id), text, m.age)
+		f.write(f.Home.Log(m.id), "log\n", m.age)
 	}
 	text := "goals: [a]\nnotes: b\n"
 	if !m.readable {
 		text = "{spoilt"
 	}
 	if m.before {
-		f.write(filepath.Join(f.Memory, m.id+"_before.yaml"), text, m.age+time.Minute)
+		f.write(f.Home.Before(m.id), text, m.age+time.Minute)
 	}
 	if m.both {
-		f.write(filepath.Join(f.Memory, m.id+"_after.yaml"), text, m.age)
+		f.write(f.Home.After(m.id), text, m.age)
 	}
 	f.cycles = append(f.cycles, m)
 }
@@ -114,10 +116,10 @@ func (f *farm) noise() {
 func (f *farm) files() map[string]bool {
 	list := map[string]bool{}
 	for _, dir := range []string{f.Logs, f.Memory} {
-		names, err := namesIn(dir)
+		entries, err := os.ReadDir(dir)
 		f.must(err)
-		for _, n := range names {
-			list[filepath.Join(dir, n)] = true
+		for _, e := range entries {
+			list[filepath.Join(dir, e.Name())] = true
 		}
 	}
 	delete(list, f.marker())
@@ -155,10 +157,14 @@ func (f *farm) kept() map[string]bool {
 // removed, none may be missing that must stay.
 func (f *farm) check(all map[string]bool, complete bool) (lost, left int) {
 	f.t.Helper()
-	kept, there := f.kept(), f.files()
+	kept, there, ids := f.kept(), f.files(), map[string]string{}
+	for _, c := range f.cycles {
+		for _, kind := range []home.Kind{home.JournalFile, home.LogFile, home.BeforeFile, home.AfterFile} {
+			ids[f.Home.Left(kind, c.id)] = c.id
+		}
+	}
 	for path := range all {
-		id, set := ofCycle(filepath.Base(path), filepath.Dir(path) == f.Logs)
-		stays := set == nil || kept[id]
+		stays := ids[path] == "" || kept[ids[path]]
 		if stays && !there[path] {
 			f.t.Errorf("%s is lost", path)
 			lost++
@@ -286,31 +292,10 @@ func TestEmpty(t *testing.T) {
 	if r, err := f.Apply(t.Context()); err != nil || r != (Removed{}) {
 		t.Errorf("%+v %v", r, err)
 	}
-	none := Store{Logs: filepath.Join(f.Logs, "none"), Memory: filepath.Join(f.Logs, "none"), Policy: f.Policy}
+	none := Store{Home: home.Home{Dir: filepath.Join(f.Logs, "none")}, Policy: f.Policy}
 	if _, err := none.Size(); err != nil {
 		t.Error(err)
 	}
-}
-
-func FuzzNames(f *testing.F) {
-	for _, s := range []string{"cycle_20260430_120000.jsonl", "20260430_120000_after.yaml", "active.yaml"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		for _, logs := range []bool{true, false} {
-			id, set := ofCycle(name, logs)
-			if set == nil {
-				continue
-			}
-			var c cycle
-			set(&c)
-			c.id = id
-			paths := Store{Logs: "l", Memory: "m"}.files(&c)
-			if len(paths) != 1 || filepath.Base(paths[0]) != name {
-				t.Errorf("%q is taken for %q", name, slices.Collect(maps.Keys(map[string]bool{paths[0]: true})))
-			}
-		}
-	})
 }
 
 func BenchmarkDue(b *testing.B) {

@@ -71,7 +71,7 @@ func (s Store) add(c *cycle, size *Size) error {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return err
-		case filepath.Dir(path) == filepath.Clean(s.Logs):
+		case filepath.Dir(path) == s.Home.Logs():
 			size.Logs += info.Size()
 		default:
 			size.Snapshots += info.Size()

@@ -63,7 +63,7 @@ func (a *app) cost(by string, asJSON bool) error {
 	if err != nil {
 		return usage(err)
 	}
-	rows, err := budget.Usage(h.Logs(), by, modelName(conf.Model), prices)
+	rows, err := budget.Usage(h, by, modelName(conf.Model), prices)
 	if err != nil {
 		return err
 	}

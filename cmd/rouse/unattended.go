@@ -62,7 +62,7 @@ func (a *app) heartbeat(h home.Home, c config.Config) notify.Heartbeat {
 // shelfLife is how long the home keeps what cycles leave.
 func (a *app) shelfLife(h home.Home, c config.Config) *retention.Store {
 	return &retention.Store{
-		Logs: h.Logs(), Memory: h.Memory(), Now: a.now,
+		Home: h, Now: a.now,
 		Policy: retention.Policy{Keep: time.Duration(c.Retention.Keep), KeepFailed: time.Duration(c.Retention.KeepFailed)},
 	}
 }
