@@ -90,14 +90,14 @@ func (a *app) examine(h home.Home) []check {
 	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model))
 	checks = append(checks, a.checkTools(h, c)...)
 	checks = append(checks, a.checkServers(h, c)...)
-	for _, g := range append(proc.Enforced(), hidden()) {
+	for _, g := range append(proc.Enforced(), a.guard()) {
 		checks = append(checks, checkGuard(g))
 	}
 	return checks
 }
 
-func hidden() proc.Guard {
-	g := proc.Guard{Name: "tools cannot read rouse's memory and environment", Enforced: hideMemory()}
+func (a *app) guard() proc.Guard {
+	g := proc.Guard{Name: "tools cannot read rouse's memory and environment", Enforced: a.hidden}
 	if !g.Enforced {
 		g.Detail = "the keys are there: on Linux, run rouse as another user than root"
 	}

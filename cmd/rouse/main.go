@@ -32,6 +32,7 @@ const (
 // app is what every verb has: the process as it was started.
 type app struct {
 	home    string // the flag --home
+	hidden  bool   // what it knows, from its children
 	environ []string
 	secrets []string // names of variables, once the configuration is read
 	stdout  io.Writer
@@ -63,8 +64,9 @@ func usage(err error) error {
 }
 
 func main() {
+	hidden := hideMemory()    // before anything is started that could look
 	log.SetOutput(io.Discard) // net/http speaks there, and cron would mail it
-	a := &app{environ: os.Environ(), stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: time.Now}
+	a := &app{hidden: hidden, environ: os.Environ(), stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: time.Now}
 	os.Exit(a.main(os.Args[1:]))
 }
 

@@ -91,7 +91,6 @@ func (a *app) run(o runOptions) error {
 	show := a.watcher(o)
 	events := newQueue(show.event)
 	ag.Watch = events.put
-	hideMemory()
 	dropStart()
 	ctx, stop := untilSignal()
 	defer stop()
