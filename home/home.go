@@ -1,5 +1,6 @@
 // Package home is the folder in which an agent lives: the names of its files, the
-// lock on it, and its memory as it is found there.
+// lock on it, and its memory as it is found there. What is inside one notebook's
+// folder, and the databases of observations, are named by who alone reads them.
 package home
 
 import (

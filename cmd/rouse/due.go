@@ -64,7 +64,7 @@ const idle = "idle"
 // gate says what keeps a home from running a slot.
 func (a *app) gate(h home.Home, conf config.Config) schedule.Gate {
 	return func(s schedule.Slot) (reason, sentence string) {
-		if why, paused := pause.Paused(h.Dir); paused {
+		if why, paused := pause.Paused(h.Stop()); paused {
 			return "paused", a.redacted(why)
 		}
 		if sentence := a.resting(h, int(conf.Failures.PauseAfter)); sentence != "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -40,13 +39,13 @@ ended by a signal.`,
 // mcpConfig reads the home's .mcp.json.
 func (a *app) mcpConfig(h home.Home, conf config.Config) (mcp.Config, error) {
 	own := []string{conf.Model.APIKeyEnv, conf.Notebook.TokenEnv, vault.KeyVariable}
-	c, err := mcp.Load(filepath.Join(h.Dir, ".mcp.json"), mcp.Variables{Get: a.getenv, Own: own})
+	c, err := mcp.Load(h.Servers(), mcp.Variables{Get: a.getenv, Own: own})
 	return c, usage(err)
 }
 
 // mcpOptions say how the home's servers are run.
 func mcpOptions(h home.Home, r *proc.Runner) mcp.Options {
-	return mcp.Options{Runner: r, Pins: filepath.Join(h.Dir, ".mcp.lock.json"), Version: version()}
+	return mcp.Options{Runner: r, Pins: h.ServerPins(), Version: version()}
 }
 
 // withServers runs the servers of the home, or one of them, for one use, and

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 // ledger is the home's ledger of slots.
 func (a *app) ledger(h home.Home) *schedule.Ledger {
-	l := &schedule.Ledger{Path: filepath.Join(h.Logs(), "ledger.jsonl"), Now: a.now}
+	l := &schedule.Ledger{Path: h.Slots(), Now: a.now}
 	if info, err := os.Stat(h.Config()); err == nil {
 		l.Since = info.ModTime()
 	}
