@@ -1,6 +1,5 @@
 // Package home is the folder in which an agent lives: the names of its files, the
-// lock on it, and its memory as it is found there. What is inside one notebook's
-// folder, and the databases of observations, are named by who alone reads them.
+// lock on it, and its memory as it is found there.
 package home
 
 import (

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -58,7 +59,7 @@ func (a *app) cost(by string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	prices, err := budget.LoadPrices(h.Prices())
+	prices, err := budget.LoadPrices(pricesOf(h))
 	if err != nil {
 		return usage(err)
 	}
@@ -72,6 +73,9 @@ func (a *app) cost(by string, asJSON bool) error {
 	a.printCosts(rows, by, prices.Currency)
 	return a.printLimits(budgetOf(h, conf, prices, a.now))
 }
+
+// pricesOf is where a home's prices are.
+func pricesOf(h home.Home) string { return filepath.Join(h.Dir, "prices.yaml") }
 
 // modelName is the name by which replies are counted and priced.
 func modelName(m config.Model) string {
@@ -88,7 +92,7 @@ func budgetOf(h home.Home, c config.Config, p budget.Prices, now func() time.Tim
 	}
 	l := c.Limits
 	return &budget.Budget{
-		Path: h.Spend(), Currency: p.Currency, Now: now,
+		Dir: h.Logs(), Currency: p.Currency, Now: now,
 		Limits: budget.Limits{Call: amount(l.Call), Cycle: amount(l.Cycle), Day: amount(l.Day), Month: amount(l.Month)},
 	}
 }

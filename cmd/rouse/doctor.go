@@ -87,7 +87,7 @@ func (a *app) examine(h home.Home) []check {
 	if err != nil {
 		return append(checks, check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
 	}
-	checks = append(checks, check{Check: "configuration", OK: true, Found: h.Rel(h.Config())}, a.checkModel(c.Model))
+	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model))
 	checks = append(checks, a.checkTools(h, c)...)
 	checks = append(checks, a.checkServers(h, c)...)
 	for _, g := range append(proc.Enforced(), a.guard()) {

@@ -8,7 +8,6 @@ import (
 	"rouse/agent/config"
 	"rouse/home"
 	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/tools"
 	"rouse/tools/mcp"
@@ -24,9 +23,9 @@ func (a *app) checkServers(h home.Home, conf config.Config) []check {
 	if len(c.Servers) == 0 {
 		return nil
 	}
-	s := mcp.Start(context.Background(), c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}))
+	hide := a.redactorOf(h, conf)
+	s := mcp.Start(context.Background(), c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}, hide))
 	defer s.Close()
-	hide := redact.FromEnv(a.environ, secretNames(conf)).And(c.Secrets())
 	checks := []check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
 	for _, p := range s.Problems() {
 		checks = append(checks, check{Check: "mcp", Found: text.Line(hide.String(p), 500)})

@@ -17,7 +17,6 @@ import (
 	"rouse/agent/schedule"
 	"rouse/home"
 	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/journal"
 )
@@ -64,7 +63,7 @@ const idle = "idle"
 // gate says what keeps a home from running a slot.
 func (a *app) gate(h home.Home, conf config.Config) schedule.Gate {
 	return func(s schedule.Slot) (reason, sentence string) {
-		if why, paused := pause.Paused(h.Stop()); paused {
+		if why, paused := pause.Paused(h.Dir); paused {
 			return "paused", a.redacted(why)
 		}
 		if sentence := a.resting(h, int(conf.Failures.PauseAfter)); sentence != "" {
@@ -144,7 +143,7 @@ func (a *app) tellSlots(h home.Home, conf config.Config, wrote []schedule.Record
 	if len(wrote) == 0 || len(conf.Notify) == 0 {
 		return telling{}
 	}
-	hide := redact.FromEnv(a.environ, secretNames(conf))
+	hide := a.redactor()
 	n := a.notifier(h, conf, &proc.Runner{Env: proc.Environ(a.harmless(conf))}, hide)
 	ctx := context.Background()
 	tell := func(kind, key, text string) { _ = n.Tell(ctx, kind, key, text) }

@@ -218,7 +218,7 @@ func checkUnattendedModel(h home.Home, env map[string]string) error {
 	}
 	if bare.Model.BaseURL == "" && env[bare.Model.APIKeyEnv] == "" {
 		return fmt.Errorf("without this terminal's environment the model has neither key nor address: write model.base_url into rouse.yaml, "+
-			"or %s=… into %s (mode 0600), or set model.provider: offline", bare.Model.APIKeyEnv, h.Env())
+			"or %s=… into %s (mode 0600), or set model.provider: offline", bare.Model.APIKeyEnv, filepath.Join(h.Dir, ".env"))
 	}
 	return nil
 }

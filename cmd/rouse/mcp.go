@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -39,13 +40,16 @@ ended by a signal.`,
 // mcpConfig reads the home's .mcp.json.
 func (a *app) mcpConfig(h home.Home, conf config.Config) (mcp.Config, error) {
 	own := []string{conf.Model.APIKeyEnv, conf.Notebook.TokenEnv, vault.KeyVariable}
-	c, err := mcp.Load(h.Servers(), mcp.Variables{Get: a.getenv, Own: own})
+	c, err := mcp.Load(filepath.Join(h.Dir, ".mcp.json"), mcp.Variables{Get: a.getenv, Own: own})
+	if err == nil {
+		a.hide(c.Secrets())
+	}
 	return c, usage(err)
 }
 
 // mcpOptions say how the home's servers are run.
-func mcpOptions(h home.Home, r *proc.Runner) mcp.Options {
-	return mcp.Options{Runner: r, Pins: h.ServerPins(), Version: version()}
+func mcpOptions(h home.Home, r *proc.Runner, hide *redact.Redactor) mcp.Options {
+	return mcp.Options{Runner: r, Pins: filepath.Join(h.Dir, ".mcp.lock.json"), Version: version(), Redact: hide}
 }
 
 // withServers runs the servers of the home, or one of them, for one use, and
@@ -66,9 +70,9 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 	}
 	ctx, stop := untilSignal(syscall.SIGPIPE)
 	defer stop()
-	s := mcp.Start(ctx, c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}))
+	s := mcp.Start(ctx, c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}, a.redactorOf(h, conf)))
 	defer s.Close()
-	a.warn(conf, c, append(s.News(), s.Problems()...))
+	a.warn(append(s.News(), s.Problems()...))
 	return interrupted(ctx, use(ctx, s))
 }
 
@@ -85,11 +89,9 @@ func pick(c mcp.Config, name string) (mcp.Config, error) {
 }
 
 // warn prints what people should know, without secrets.
-func (a *app) warn(conf config.Config, c mcp.Config, lines []string) {
-	hide := redact.FromEnv(a.environ, secretNames(conf))
-	own := redact.New(c.Secrets())
+func (a *app) warn(lines []string) {
 	for _, l := range lines {
-		fmt.Fprintln(a.stderr, "rouse:", own.String(hide.String(l)))
+		fmt.Fprintln(a.stderr, "rouse:", a.redacted(l))
 	}
 }
 
@@ -168,7 +170,11 @@ func (a *app) callMCP(ctx context.Context, s *mcp.Servers, name string, args jso
 	if err := t.Check(args); err != nil {
 		return usage(fmt.Errorf("arguments of %s: %w", t.Name, err))
 	}
-	r := t.Run(ctx, tools.Call{Args: args, Output: shown(a.stdout)})
+	out := a.redactor().Writer(shown(a.stdout))
+	r := t.Run(ctx, tools.Call{Args: args, Output: out})
+	if err := out.Close(); err != nil {
+		return err
+	}
 	fmt.Fprintln(a.stdout)
 	for _, m := range r.Media {
 		fmt.Fprintf(a.stdout, "[%s, %d bytes]\n", m.Type, len(m.Data))

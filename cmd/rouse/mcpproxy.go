@@ -23,7 +23,6 @@ import (
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/proxy"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
@@ -95,7 +94,8 @@ func (a *app) newProxy(h home.Home, conf config.Config, o proxyOptions, command 
 		_, variable, _ := strings.Cut(h, "=")
 		names = append(names, variable)
 	}
-	hide := redact.FromEnv(a.environ, names)
+	a.secrets = names
+	hide := a.redactorOf(h, conf)
 	p := &proxy.Proxy{
 		Command: command, Mode: tools.NoteMode(conf.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
 		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
@@ -120,13 +120,13 @@ func (a *app) newProxy(h home.Home, conf config.Config, o proxyOptions, command 
 	if !tools.ValidName(name) {
 		return nil, fmt.Errorf("--name %q: a name has letters, digits, _ and -, at most 64", name)
 	}
-	p.Notes = proxy.Log{FS: disk.OS{}, Path: h.ProxyLog(name), Session: newSession(a.now()), Redact: hide, Now: a.now}
+	p.Notes = proxy.Log{FS: disk.OS{}, Path: filepath.Join(h.Logs(), "proxy_"+name+".jsonl"), Session: newSession(a.now()), Redact: hide, Now: a.now}
 	return p, checkListen(o.listen, p.Token)
 }
 
 // newSession names a proxy's turn in the store of observations.
 func newSession(now time.Time) string {
-	return "proxy_" + now.Format(home.CycleForm) + "_" + rand.Text()[:6]
+	return "proxy_" + now.Format("20060102_150405") + "_" + rand.Text()[:6]
 }
 
 // remote is the address of a server, and what is sent to it with each request.

@@ -52,7 +52,7 @@ func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) 
 	}
 	n := notebooks{
 		home: h, config: conf, runner: &proc.Runner{Mark: rand.Text(), Env: proc.Environ(a.harmless(conf))}, credentials: granted,
-		hide: redact.FromEnv(a.environ, secretNames(conf)).And(granted.hidden), environ: a.environ, now: a.now,
+		hide: a.redactorOf(h, conf), environ: a.environ, now: a.now,
 	}
 	llm, err := a.bridge(h, conf, n.hide)
 	if err != nil {

@@ -140,7 +140,7 @@ func (a *app) waker(program string) *waker {
 // scheduler wakes the homes among and in the folders.
 func (w *waker) scheduler(dirs []string, limit int) *schedule.Scheduler {
 	return &schedule.Scheduler{
-		Homes: func() ([]string, error) { return home.Find(dirs...) },
+		Homes: func() ([]string, error) { return schedule.FindHomes("rules.md", dirs...) },
 		Load:  w.load, Wake: w.wake, Say: w.say, Limit: limit, Now: w.app.now,
 		Config: func(dir string) string { return home.Home{Dir: dir}.Config() },
 		Ledger: func(dir string) *schedule.Ledger { return w.app.ledger(home.Home{Dir: dir}) },

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -10,22 +11,16 @@ import (
 
 	"rouse/agent/schedule"
 	"rouse/home"
-	"rouse/internal/redact"
 	"rouse/internal/text"
 )
 
 // ledger is the home's ledger of slots.
 func (a *app) ledger(h home.Home) *schedule.Ledger {
-	l := &schedule.Ledger{Path: h.Slots(), Now: a.now}
+	l := &schedule.Ledger{Path: filepath.Join(h.Logs(), "ledger.jsonl"), Now: a.now}
 	if info, err := os.Stat(h.Config()); err == nil {
 		l.Since = info.ModTime()
 	}
 	return l
-}
-
-// redacted is a text without secrets.
-func (a *app) redacted(text string) string {
-	return redact.FromEnv(a.environ, a.secrets).String(text)
 }
 
 func (a *app) newSlots() *cobra.Command {

@@ -89,13 +89,13 @@ func (a *app) addSlots(s *standing, h home.Home, conf config.Config) {
 		s.NextWake = &sum.Asked
 	}
 	s.Problems = append(s.Problems, sum.Problems...)
-	if why, paused := pause.Paused(h.Stop()); paused {
+	if why, paused := pause.Paused(h.Dir); paused {
 		s.Problems = append(s.Problems, "the home is paused; go on with rouse resume: "+why)
 	}
 }
 
 func (a *app) addLimits(s *standing, h home.Home, conf config.Config) {
-	prices, err := budget.LoadPrices(h.Prices())
+	prices, err := budget.LoadPrices(pricesOf(h))
 	s.problem(err)
 	b := budgetOf(h, conf, prices, a.now)
 	if b.Limits.Day == (budget.Amount{}) && b.Limits.Month == (budget.Amount{}) {

@@ -21,7 +21,7 @@ func (a *app) limited(h home.Home, c config.Config, m agent.Model) (agent.Model,
 	if !b.Limited() {
 		return m, nil, nil
 	}
-	prices, err := budget.LoadPrices(h.Prices())
+	prices, err := budget.LoadPrices(pricesOf(h))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,7 +47,7 @@ func (a *app) wakingOf(h home.Home, c config.Config) agent.Waking {
 
 // notifier tells people of the home.
 func (a *app) notifier(h home.Home, c config.Config, r *proc.Runner, hide *redact.Redactor) *notify.Notifier {
-	n := &notify.Notifier{Path: h.Told(), Home: h.Dir, Runner: r, Redact: hide, Now: a.now}
+	n := &notify.Notifier{Logs: h.Logs(), Home: h.Dir, Runner: r, Redact: hide, Now: a.now}
 	for _, s := range c.Notify {
 		n.Sinks = append(n.Sinks, notify.Sink(s))
 	}

@@ -45,12 +45,10 @@ type credentials struct {
 	// env are the fields that are granted to cells, as NAME=value; of those named
 	// in secret the values are never saved.
 	env, secret []string
-	// hidden are the secret values of all connections, granted or not, by name.
-	hidden map[string]string
 }
 
 // credentials reads the connections of the vault and of .env, if there are any,
-// and grants those that rouse.yaml names.
+// hides the secret values of all of them, and grants those that rouse.yaml names.
 func (a *app) credentials(h home.Home, c config.Config) (credentials, error) {
 	var all []vault.Variable
 	if v := a.vault(h); v.Exists() {
@@ -69,8 +67,9 @@ func (a *app) credentials(h home.Home, c config.Config) (credentials, error) {
 	if err != nil {
 		return credentials{}, usage(c.Wrong(fmt.Errorf("notebook.credentials: %w", err)))
 	}
+	a.hide(vault.Secrets(all))
 	secret := slices.Sorted(maps.Keys(vault.Secrets(granted)))
-	return credentials{vault.Environ(granted), secret, vault.Secrets(all)}, nil
+	return credentials{vault.Environ(granted), secret}, nil
 }
 
 func (a *app) newVaultSet() *cobra.Command {

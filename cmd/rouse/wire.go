@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,6 +65,30 @@ func secretNames(c config.Config) []string {
 	return append(slices.Clone(c.Secrets), c.Model.APIKeyEnv, c.Notebook.TokenEnv, vault.KeyVariable)
 }
 
+// redactor hides all secrets that were read: those of the environment and, once
+// they are read, those of .mcp.json and of connections.
+func (a *app) redactor() *redact.Redactor {
+	return redact.FromEnv(a.environ, a.secrets).And(a.private)
+}
+
+// redacted is a text without secrets.
+func (a *app) redacted(text string) string { return a.redactor().String(text) }
+
+// hide adds secrets to those that are hidden from now on.
+func (a *app) hide(secrets map[string]string) {
+	all := maps.Clone(secrets)
+	maps.Copy(all, a.private)
+	a.private = all
+}
+
+// redactorOf is the redactor of a home for a verb that starts no cycle. What
+// cannot be read holds no secret that the verb could show.
+func (a *app) redactorOf(h home.Home, c config.Config) *redact.Redactor {
+	_, _ = a.mcpConfig(h, c)
+	_, _ = a.credentials(h, c)
+	return a.redactor()
+}
+
 // checkWorkspace refuses a workspace in which tools could change the agent's own
 // files: its memory, its rules, its configuration and its logs.
 func checkWorkspace(h home.Home, dir string) error {
@@ -95,7 +120,6 @@ func below(path, dir string) bool {
 
 // agent wires an agent from the configuration of its home.
 func (a *app) agent(h home.Home, c config.Config) (*agent.Agent, error) {
-	hide := redact.FromEnv(a.environ, secretNames(c))
 	mark := rand.Text()
 	runner := &proc.Runner{Mark: mark, Env: proc.Environ(a.harmless(c))}
 	servers, err := a.mcpConfig(h, c)
@@ -109,7 +133,7 @@ func (a *app) agent(h home.Home, c config.Config) (*agent.Agent, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
-	hide = hide.And(servers.Secrets()).And(granted.hidden)
+	hide := a.redactor()
 	set, err := a.tools(h, c, runner)
 	if err != nil {
 		return nil, usage(c.Wrong(err))
@@ -141,7 +165,7 @@ func (a *app) boxes(n notebooks, servers mcp.Config) (list []agent.OpenBox) {
 	list = append(list, n.box)
 	if len(servers.Servers) > 0 {
 		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
-			o := mcpOptions(n.home, n.runner)
+			o := mcpOptions(n.home, n.runner, n.hide)
 			o.Started = host.Started
 			return serverBox{mcp.Start(ctx, servers, o)}
 		})

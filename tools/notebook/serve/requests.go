@@ -31,26 +31,15 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, tenant string) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	at := place{tenant, r.PathValue("name")}
-	switch j, err := s.job(at, action, want); {
-	case errors.Is(err, errCanceled):
-		say(w, wire.EventCell, canceled)
-	case j == nil && err == nil:
-		say(w, wire.EventDone, wire.Done{})
-	default:
-		s.follow(w, r, j, err)
+	var j *job
+	n, err := s.entry(place{tenant, r.PathValue("name")})
+	if err == nil {
+		err = s.admit(n)
 	}
-}
-
-// say is a stream of one event.
-func say(w http.ResponseWriter, event string, v any) {
-	b, err := wire.Encode(0, event, v)
-	if err != nil {
-		fail(w, http.StatusInternalServerError, err.Error())
-		return
+	if err == nil {
+		j, err = n.begin(action, want)
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Write(b) // a client that is gone is gone
+	s.follow(w, r, j, err)
 }
 
 func checkJob(name string, j wire.Job) error {
@@ -72,7 +61,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, tenant string) {
 	var j *job
 	var err error
 	if n := s.find(place{tenant, r.PathValue("name")}); n != nil {
-		j, err = n.job(r.PathValue("id"))
+		n.mu.Lock()
+		j, err = n.known(r.PathValue("id"))
+		n.mu.Unlock()
 	}
 	s.follow(w, r, j, err)
 }
@@ -105,7 +96,6 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, j *job, err erro
 func status(err error) int {
 	for known, code := range map[error]int{
 		errGone: http.StatusGone, errStopping: http.StatusServiceUnavailable, errMany: http.StatusTooManyRequests,
-		errKept: http.StatusTooManyRequests, errWaiting: http.StatusTooManyRequests,
 	} {
 		if errors.Is(err, known) {
 			return code
@@ -125,7 +115,14 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request, tenant string) {
 		fail(w, http.StatusBadRequest, "there is no notebook or no cell of that name")
 		return
 	}
-	s.interrupt(place{tenant, name}, want.ID)
+	n, err := s.entry(place{tenant, name})
+	if err == nil {
+		err = n.interrupt(want.ID)
+	}
+	if err != nil {
+		fail(w, status(err), err.Error())
+		return
+	}
 	reply(w, http.StatusOK, struct{}{})
 }
 
