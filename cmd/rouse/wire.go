@@ -147,6 +147,7 @@ func (a *app) agent(h home.Home, c config.Config) (*agent.Agent, error) {
 		return nil, usage(err)
 	}
 	return &agent.Agent{
+		Version: version(), Config: c.Held(),
 		Budget: spending, Notify: a.notifier(h, c, runner, hide), Retention: a.shelfLife(h, c),
 		Waking:    a.wakingOf(h, c),
 		Heartbeat: a.heartbeat(h, c), ModelName: modelName(c.Model), PauseAfter: int(c.Failures.PauseAfter),
