@@ -32,8 +32,6 @@ type cycle struct {
 	dispatcher *dispatcher.Dispatcher
 	talk       talk
 	rules      string
-	unruled    error // why there are no rules
-	described  int   // tools of which there is a copy
 
 	iterations, used atomic.Int64 // used are tokens
 	problems         int

@@ -14,14 +14,15 @@
 //
 // Imports run one way, from cmd/rouse down:
 //
-//   - cmd/rouse reads flags, wires everything below and maps errors to exit codes.
+//   - cmd/rouse reads flags, prints and maps errors to exit codes.
+//   - setup opens a home: it reads the configuration and makes of it all that is
+//     below, each thing once and when it is first asked for. It also says whether a
+//     due slot may run, and runs it.
 //   - home is the folder that an agent lives in; it alone knows the names of files.
 //   - agent (here) is the cycle. agent.go has the main loop, wake.go, sleep.go and
 //     settle.go the rest of the cycle.
 //   - agent/conversation decides what the model sees, agent/model asks it; talk.go
 //     and view.go here are between the two.
-//   - agent/made keeps copies of what cycles were made of, which their journals
-//     name: rules, configuration, tools.
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
 //     are for a home that is left alone; unattended.go calls them.
 //   - journal is the record of a cycle, in which the dispatcher writes

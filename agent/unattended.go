@@ -24,7 +24,7 @@ func (s *Stopped) Error() string { return "stopped: " + s.Reason }
 // stopped is the reason why the home is paused, nil where it is not. It costs one
 // stat.
 func (a *Agent) stopped() error {
-	if reason, ok := pause.Paused(a.Home.Dir); ok {
+	if reason, ok := pause.Paused(a.Home.Stop()); ok {
 		return &Stopped{a.Redact.String(reason)}
 	}
 	return nil
@@ -71,8 +71,8 @@ func (a *Agent) tell(r Report, err error) {
 // TellStop puts down, once for each such file, that the file STOP keeps the home
 // from waking.
 func TellStop(ctx context.Context, h home.Home, n *notify.Notifier) {
-	info, err := os.Lstat(pause.File(h.Dir))
-	reason, paused := pause.Paused(h.Dir)
+	info, err := os.Lstat(h.Stop())
+	reason, paused := pause.Paused(h.Stop())
 	if err == nil && paused {
 		_ = n.Tell(ctx, notify.Paused, "STOP of "+info.ModTime().UTC().Format(time.RFC3339Nano),
 			"the home is paused until the file STOP is removed, as with rouse resume: "+reason)

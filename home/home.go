@@ -1,5 +1,6 @@
 // Package home is the folder in which an agent lives: the names of its files, the
-// lock on it, and its memory as it is found there.
+// lock on it, and its memory as it is found there. What is inside one notebook's
+// folder, and the databases of observations, are named by who alone reads them.
 package home
 
 import (
@@ -133,9 +134,6 @@ func (h Home) Told() string { return filepath.Join(h.Logs(), "notify.json") }
 
 // Stop is the file that stops the home while it is there, whoever made it.
 func (h Home) Stop() string { return filepath.Join(h.Dir, "STOP") }
-
-// Made is the folder with copies of what cycles were made of.
-func (h Home) Made() string { return filepath.Join(h.Logs(), "made") }
 
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }

@@ -59,7 +59,7 @@ func (e *Exceeded) Error() string { return e.Name + ": " + e.Text }
 // Budget is what a home may still spend. Its exported fields are set once; then
 // several goroutines may use it. A nil Budget has no limits.
 type Budget struct {
-	Dir      string // of the ledger: the home's logs
+	Path     string // of the ledger; its lock file stands beside it
 	Limits   Limits
 	Currency string           // for messages
 	Disk     disk.FS          // nil is the machine's
@@ -273,7 +273,7 @@ func (b *Budget) Uses(ctx context.Context) (list []Use, err error) {
 func (b *Budget) Damage(ctx context.Context) (text string, err error) {
 	err = b.locked(ctx, func() error {
 		if n := b.read.bad; n > 0 {
-			text = fmt.Sprintf("%d lines of %s cannot be read, and what they say was spent does not count; was it changed, or the disk full?", n, filepath.Base(b.path()))
+			text = fmt.Sprintf("%d lines of %s cannot be read, and what they say was spent does not count; was it changed, or the disk full?", n, filepath.Base(b.Path))
 		}
 		return nil
 	})

@@ -19,7 +19,7 @@ var noon = time.Date(2026, 4, 30, 12, 0, 0, 0, time.Local)
 
 // open is a budget of a folder as another process would have it.
 func open(dir string, l Limits, now *time.Time) *Budget {
-	return &Budget{Dir: dir, Limits: l, Currency: "USD", Disk: quick{disk.OS{}}, Now: func() time.Time { return *now }}
+	return &Budget{Path: dir + "/spend.jsonl", Limits: l, Currency: "USD", Disk: quick{disk.OS{}}, Now: func() time.Time { return *now }}
 }
 
 func TestLimits(t *testing.T) {
@@ -112,7 +112,7 @@ func TestWarning(t *testing.T) {
 // Without limits nothing is opened, nor asked of the disk.
 func TestNoLimits(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	for _, b := range []*Budget{nil, {Dir: dir}} {
+	for _, b := range []*Budget{nil, {Path: dir + "/spend.jsonl"}} {
 		b.Begin("c")
 		h, err := b.Reserve(t.Context(), Amount{Tokens: 1})
 		if err := errors.Join(err, b.Settle(h, Amount{}), b.Call(t.Context())); err != nil {
@@ -153,16 +153,16 @@ func TestCompact(t *testing.T) {
 	must(err)
 	dead, err := b.Reserve(t.Context(), Amount{Tokens: 60})
 	must(err)
-	text, err := os.ReadFile(b.path())
+	text, err := os.ReadFile(b.Path)
 	must(err)
 	lines := strings.SplitAfter(string(text), "\n")
 	last := len(lines) - 2
 	lines[last] = strings.Replace(lines[last], `"start":`, `"start":1`, 1) // another process's
-	must(os.WriteFile(b.path(), []byte(strings.Join(lines, "")), 0o600))
+	must(os.WriteFile(b.Path, []byte(strings.Join(lines, "")), 0o600))
 
 	day, month, err := open(dir, limits, &now).Spent(t.Context()) // sums up
 	must(err)
-	info, err := os.Stat(b.path())
+	info, err := os.Stat(b.Path)
 	must(err)
 	before := len(text)
 	if info.Size() > 4<<10 {
@@ -207,7 +207,7 @@ func FuzzLedger(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		now := noon
 		b := open(t.TempDir(), Limits{Day: Amount{Tokens: 100}}, &now)
-		if err := os.WriteFile(b.path(), append(data, "\x00garbage"...), 0o600); err != nil {
+		if err := os.WriteFile(b.Path, append(data, "\x00garbage"...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		before, _, err := b.Spent(t.Context())
@@ -217,7 +217,7 @@ func FuzzLedger(f *testing.F) {
 		if _, err := b.Reserve(t.Context(), Amount{Tokens: 100 - before.Tokens}); before.Tokens < 100 && err != nil {
 			t.Fatal(err)
 		}
-		if after, _, err := open(b.Dir, b.Limits, &now).Spent(t.Context()); err != nil || after.Tokens != 100 {
+		if after, _, err := open(filepath.Dir(b.Path), b.Limits, &now).Spent(t.Context()); err != nil || after.Tokens != 100 {
 			t.Errorf("%+v, %v", after, err)
 		}
 	})
@@ -249,14 +249,14 @@ func TestDamage(t *testing.T) {
 	if text, err := b.Damage(t.Context()); text != "" || err != nil {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := os.WriteFile(b.path(), []byte("\x00\x00\x00\nnot from us\n"), 0o600); err != nil {
+	if err := os.WriteFile(b.Path, []byte("\x00\x00\x00\nnot from us\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	b = open(dir, limits, &now)
 	if text, err := b.Damage(t.Context()); !strings.HasPrefix(text, "2 lines of spend.jsonl cannot be read") || err != nil {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := errors.Join(os.Remove(b.path()), syscall.Mkfifo(b.path(), 0o600)); err != nil {
+	if err := errors.Join(os.Remove(b.Path), syscall.Mkfifo(b.Path, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Call(t.Context()); err == nil || !strings.Contains(err.Error(), "spend.jsonl is not a regular file; move it away") {

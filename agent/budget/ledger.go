@@ -97,8 +97,6 @@ func (b book) apply(r record) {
 	}
 }
 
-func (b *Budget) path() string { return filepath.Join(b.Dir, "spend.jsonl") }
-
 func (b *Budget) disk() disk.FS {
 	if b.Disk == nil {
 		return disk.OS{}
@@ -114,7 +112,7 @@ func (b *Budget) locked(ctx context.Context, do func() error) error {
 	if b.self.PID == 0 {
 		b.self = proc.Self()
 	}
-	unlock, err := disk.Lock(ctx, filepath.Join(b.Dir, "spend.lock"), disk.Patient)
+	unlock, err := disk.LockBeside(ctx, b.Path, disk.Patient)
 	if err != nil {
 		return fmt.Errorf("lock the spend ledger: %w", err)
 	}
@@ -128,10 +126,10 @@ func (b *Budget) locked(ctx context.Context, do func() error) error {
 // catchUp reads what was written since the last time, or all of a file that
 // another process has summed up.
 func (b *Budget) catchUp() error {
-	if info, err := os.Stat(b.path()); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file; move it away", b.path())
+	if info, err := os.Stat(b.Path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file; move it away", b.Path)
 	}
-	f, err := os.Open(b.path())
+	f, err := os.Open(b.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		b.read, b.file, b.offset = newBook(), nil, 0
 		return nil
@@ -201,7 +199,7 @@ func (b *Budget) append(r record, durable bool) error {
 }
 
 func (b *Budget) write(line []byte, durable bool) error {
-	f, err := b.disk().OpenFile(b.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := b.disk().OpenFile(b.Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -215,7 +213,7 @@ func (b *Budget) write(line []byte, durable bool) error {
 	if err != nil || !durable || b.synced {
 		return err
 	}
-	if err := b.disk().SyncDir(b.Dir); err != nil {
+	if err := b.disk().SyncDir(filepath.Dir(b.Path)); err != nil {
 		return err
 	}
 	b.synced = true
@@ -257,7 +255,7 @@ func (b *Budget) compact() error {
 			return err
 		}
 	}
-	if err := disk.Replace(b.disk(), b.path(), text.Bytes(), 0o600); err != nil {
+	if err := disk.Replace(b.disk(), b.Path, text.Bytes(), 0o600); err != nil {
 		return err
 	}
 	return b.reread()
@@ -265,11 +263,11 @@ func (b *Budget) compact() error {
 
 // reread takes the ledger as it now is.
 func (b *Budget) reread() error {
-	data, err := os.ReadFile(b.path())
+	data, err := os.ReadFile(b.Path)
 	if err != nil {
 		return err
 	}
-	b.file, err = os.Stat(b.path())
+	b.file, err = os.Stat(b.Path)
 	b.read, b.offset = newBook(), int64(len(data))
 	b.applyAll(data)
 	return err

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // race spends until nothing is left. Each request is told before it is sent, and
 // what it used after; a process may be killed anywhere.
 func race(dir string) {
-	b := &Budget{Dir: dir, Limits: Limits{Day: Amount{Tokens: limit}}, Disk: deadly{quick{disk.OS{}}}}
+	b := &Budget{Path: dir + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: limit}}, Disk: deadly{quick{disk.OS{}}}}
 	for {
 		h, err := b.Reserve(context.Background(), Amount{Tokens: request})
 		if errors.As(err, new(*Exceeded)) {
@@ -108,10 +108,10 @@ func (q quick) OpenFile(name string, flag int, perm os.FileMode) (disk.File, err
 // prefill makes a ledger so large, of last week, that it is summed up meanwhile.
 func prefill(t *testing.T, dir string) {
 	t.Helper()
-	b := &Budget{Dir: dir, Disk: quick{disk.OS{}}, Now: func() time.Time { return time.Now().AddDate(0, 0, -7) }}
+	b := &Budget{Path: dir + "/spend.jsonl", Disk: quick{disk.OS{}}, Now: func() time.Time { return time.Now().AddDate(0, 0, -7) }}
 	line, err := json.Marshal(b.record(sum, "", Amount{Tokens: 1}))
 	if err == nil {
-		err = os.WriteFile(b.path(), bytes.Repeat(append(line, '\n'), 3000), 0o600)
+		err = os.WriteFile(b.Path, bytes.Repeat(append(line, '\n'), 3000), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestRace(t *testing.T) {
 		if spent > limit+racers*above {
 			t.Errorf("%d tokens of %d were spent", spent, limit)
 		}
-		b := &Budget{Dir: dir, Limits: Limits{Day: Amount{Tokens: limit}}}
+		b := &Budget{Path: dir + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: limit}}}
 		if day, _, err := b.Spent(t.Context()); err != nil || day.Tokens < int64(spent-kills*above) { // of who is killed the reservation stands
 			t.Errorf("the ledger has %d tokens (%v), %d were spent", day.Tokens, err, spent)
 		}
@@ -171,7 +171,7 @@ func TestRace(t *testing.T) {
 // what of that was told to be durable. A request is sent only where its
 // reservation succeeded.
 func spend(f disk.FS, dir string, n int) (sent int64) {
-	b := &Budget{Dir: dir, Limits: Limits{Day: Amount{Tokens: 1000}}, Disk: f}
+	b := &Budget{Path: dir + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: 1000}}, Disk: f}
 	for range n {
 		h, err := b.Reserve(context.Background(), Amount{Tokens: 100})
 		if err != nil {
@@ -212,7 +212,7 @@ func TestFaults(t *testing.T) {
 			if err := power.Crash(after, seed); err != nil {
 				t.Fatal(err)
 			}
-			day, _, err := (&Budget{Dir: after}).Spent(t.Context())
+			day, _, err := (&Budget{Path: after + "/spend.jsonl"}).Spent(t.Context())
 			if err != nil || day.Tokens < sent {
 				t.Fatalf("%v, met %q, seed %d: the ledger has %d tokens (%v), %d were sent", f.Fault, f.Fired(), seed, day.Tokens, err, sent)
 			}
@@ -274,7 +274,7 @@ func TestModel(t *testing.T) {
 		{"no room", scripted{}, 100, 0, "day_tokens: 0 tokens of 100 tokens used, and the next step may need 110"},
 	}
 	for _, tt := range tests {
-		b := &Budget{Dir: t.TempDir(), Limits: Limits{Day: Amount{Tokens: tt.limit}}}
+		b := &Budget{Path: t.TempDir() + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: tt.limit}}}
 		m := &Model{Next: &tt.next, Budget: b, MaxOutput: 100, Estimate: func(model.Request) int { return 10 }}
 		_, err := m.Reply(t.Context(), model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}})
 		if (tt.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.err) {
@@ -289,7 +289,7 @@ func TestModel(t *testing.T) {
 // An estimate that was too low raises the next ones, and the model reads that the
 // limit is near.
 func TestModelLearnsAndWarns(t *testing.T) {
-	b := &Budget{Dir: t.TempDir(), Limits: Limits{Day: Amount{Tokens: 200}}}
+	b := &Budget{Path: t.TempDir() + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: 200}}}
 	next := &scripted{reply: model.Reply{Usage: model.Usage{Input: 50, Output: 10}}}
 	m := &Model{Next: next, Budget: b, MaxOutput: 10, Estimate: func(model.Request) int { return 10 }}
 	req := model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}}
@@ -327,7 +327,7 @@ func BenchmarkReserve(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer os.RemoveAll(filepath.Clean(dir))
-	l := &Budget{Dir: dir, Limits: Limits{Day: Amount{Tokens: 1 << 60}}, Disk: quick{disk.OS{}}}
+	l := &Budget{Path: dir + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: 1 << 60}}, Disk: quick{disk.OS{}}}
 	for b.Loop() {
 		h, err := l.Reserve(b.Context(), Amount{Tokens: 1})
 		if err := errors.Join(err, l.Settle(h, Amount{Tokens: 1})); err != nil {

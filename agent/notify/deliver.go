@@ -33,7 +33,7 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	if len(n.Sinks) == 0 {
 		return nil
 	}
-	if _, err := os.Stat(n.path()); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(n.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, deliverTime)

@@ -65,7 +65,7 @@ func (n *Notifier) name(s Sink) string {
 
 // Notifier tells of one home. Its fields are set once.
 type Notifier struct {
-	Logs   string // the home's folder of logs
+	Path   string // where it keeps whom it told; its lock file stands beside it
 	Home   string
 	Sinks  []Sink
 	Runner *proc.Runner     // starts the commands

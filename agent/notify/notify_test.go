@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if home := os.Getenv("NOTIFY_HOME"); home != "" {
-		n := &Notifier{Logs: home, Home: home, Sinks: []Sink{{Command: []string{"sleep", "300"}}}, Runner: &proc.Runner{}}
+		n := &Notifier{Path: home + "/notify.json", Home: home, Sinks: []Sink{{Command: []string{"sleep", "300"}}}, Runner: &proc.Runner{}}
 		fmt.Println(n.Deliver(context.Background()))
 		return
 	}
@@ -44,7 +44,7 @@ func newRig(t *testing.T, sinks ...Sink) *rig {
 	if len(sinks) == 0 {
 		sinks = []Sink{{File: "told.jsonl"}}
 	}
-	r.Notifier = &Notifier{Logs: dir, Home: dir, Sinks: sinks, Runner: &proc.Runner{}, Now: func() time.Time { return r.now }}
+	r.Notifier = &Notifier{Path: dir + "/notify.json", Home: dir, Sinks: sinks, Runner: &proc.Runner{}, Now: func() time.Time { return r.now }}
 	return r
 }
 
@@ -125,10 +125,10 @@ func TestNothingToTell(t *testing.T) {
 	r := newRig(t)
 	r.must(r.Cycle(t.Context(), Outcome{"1", journal.Done, ""}))
 	r.must(r.Deliver(t.Context()))
-	if _, err := os.Stat(r.path()); err == nil {
+	if _, err := os.Stat(r.Path); err == nil {
 		t.Error("a state was written")
 	}
-	none := &Notifier{Logs: "/nowhere"}
+	none := &Notifier{Path: "/nowhere/notify.json"}
 	r.must(none.Cycle(t.Context(), Outcome{"1", journal.Failed, "x"}))
 	r.must(none.Deliver(t.Context()))
 }
@@ -271,7 +271,7 @@ func TestSecrets(t *testing.T) {
 // What the state holds is bounded, and a spoilt state is begun anew.
 func TestBounds(t *testing.T) {
 	r := newRig(t)
-	r.must(os.WriteFile(r.path(), []byte("{spoilt"), 0o600))
+	r.must(os.WriteFile(r.Path, []byte("{spoilt"), 0o600))
 	s, err := r.load()
 	r.must(err)
 	for i := range 1000 {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -71,11 +70,9 @@ func (s *state) forget() {
 	}
 }
 
-func (n *Notifier) path() string { return filepath.Join(n.Logs, "notify.json") }
-
 // load reads the state; one that is not there, or that somebody spoilt, is empty.
 func (n *Notifier) load() (state, error) {
-	data, err := os.ReadFile(n.path())
+	data, err := os.ReadFile(n.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return state{}, err
 	}
@@ -91,7 +88,7 @@ func (n *Notifier) update(ctx context.Context, change func(*state) bool) error {
 	if len(n.Sinks) == 0 {
 		return nil
 	}
-	unlock, err := disk.Lock(ctx, filepath.Join(n.Logs, "notify.lock"), disk.Patient)
+	unlock, err := disk.LockBeside(ctx, n.Path, disk.Patient)
 	if err != nil {
 		return fmt.Errorf("notify: lock: %w", err)
 	}
@@ -111,7 +108,7 @@ func (n *Notifier) save(s state) error {
 	if err != nil {
 		return err
 	}
-	return disk.Replace(n.disk(), n.path(), append(data, '\n'), 0o600)
+	return disk.Replace(n.disk(), n.Path, append(data, '\n'), 0o600)
 }
 
 // Status is an event and how far it was delivered.

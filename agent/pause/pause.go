@@ -14,25 +14,21 @@ import (
 	"rouse/internal/disk"
 )
 
-// File is the file that stops a home while it is there, whoever made it. Its
-// first line, if it has one, is the reason.
-func File(home string) string { return filepath.Join(home, "STOP") }
-
 // maxReason is how much of the reason is read, in bytes.
 const maxReason = 500
 
-// Paused says whether a home is stopped, and why. Where it is not, this costs one
-// stat; so it may be asked before every step.
-func Paused(home string) (reason string, ok bool) {
-	info, err := os.Lstat(File(home))
+// Paused says whether a home is stopped by the file, and why: its first line is the
+// reason. Where it is not, this costs one stat; so it may be asked before every step.
+func Paused(file string) (reason string, ok bool) {
+	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false
 	}
 	if err == nil && info.Mode().IsRegular() {
-		reason = firstLine(File(home))
+		reason = firstLine(file)
 	}
 	if reason == "" {
-		reason = "the file STOP is there"
+		reason = fmt.Sprintf("the file %s is there", filepath.Base(file))
 	}
 	return reason, true
 }
@@ -53,9 +49,9 @@ func firstLine(path string) string {
 
 // Pause stops a home; one that is stopped already stays so for the reason that it
 // has, and the result is false.
-func Pause(f disk.FS, home, reason string) (bool, error) {
+func Pause(f disk.FS, file, reason string) (bool, error) {
 	reason, _, _ = strings.Cut(reason, "\n")
-	err := disk.Create(f, File(home), []byte(reason+"\n"), 0o600)
+	err := disk.Create(f, file, []byte(reason+"\n"), 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
@@ -66,13 +62,13 @@ func Pause(f disk.FS, home, reason string) (bool, error) {
 }
 
 // Resume ends a pause; the result is false where there was none.
-func Resume(f disk.FS, home string) (bool, error) {
-	err := f.Remove(File(home))
+func Resume(f disk.FS, file string) (bool, error) {
+	err := f.Remove(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err == nil {
-		err = f.SyncDir(home)
+		err = f.SyncDir(filepath.Dir(file))
 	}
 	if err != nil {
 		return false, fmt.Errorf("resume: %w", err)

@@ -2,6 +2,7 @@ package pause
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,23 +12,23 @@ import (
 )
 
 func TestPause(t *testing.T) {
-	home := t.TempDir()
-	if _, ok := Paused(home); ok {
+	stop := filepath.Join(t.TempDir(), "STOP")
+	if _, ok := Paused(stop); ok {
 		t.Error("paused from the start")
 	}
-	if made, err := Pause(disk.OS{}, home, "on holiday\nuntil May"); !made || err != nil {
+	if made, err := Pause(disk.OS{}, stop, "on holiday\nuntil May"); !made || err != nil {
 		t.Error(made, err)
 	}
-	if made, err := Pause(disk.OS{}, home, "another"); made || err != nil {
+	if made, err := Pause(disk.OS{}, stop, "another"); made || err != nil {
 		t.Error(made, err)
 	}
-	if reason, ok := Paused(home); !ok || reason != "on holiday" {
+	if reason, ok := Paused(stop); !ok || reason != "on holiday" {
 		t.Errorf("%q %v", reason, ok)
 	}
-	if was, err := Resume(disk.OS{}, home); !was || err != nil {
+	if was, err := Resume(disk.OS{}, stop); !was || err != nil {
 		t.Error(was, err)
 	}
-	if was, err := Resume(disk.OS{}, home); was || err != nil {
+	if was, err := Resume(disk.OS{}, stop); was || err != nil {
 		t.Error(was, err)
 	}
 }
@@ -41,11 +42,11 @@ func TestStopFiles(t *testing.T) {
 		"large":   func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("x", 1<<20)), 0o600) },
 		"invalid": func(p string) error { return os.WriteFile(p, []byte("\xff\n"), 0o600) },
 	} {
-		home := t.TempDir()
-		if err := make(File(home)); err != nil {
+		stop := filepath.Join(t.TempDir(), "STOP")
+		if err := make(stop); err != nil {
 			t.Fatal(err)
 		}
-		if reason, ok := Paused(home); !ok || reason == "" || len(reason) > maxReason {
+		if reason, ok := Paused(stop); !ok || reason == "" || len(reason) > maxReason {
 			t.Errorf("%s: %.40q %v", name, reason, ok)
 		}
 	}
@@ -53,9 +54,9 @@ func TestStopFiles(t *testing.T) {
 
 func TestPauseFaults(t *testing.T) {
 	points := disktest.Sweep(t, disktest.Faults(), func(f *disktest.Faulty) {
-		home := t.TempDir()
-		_, err := Pause(f, home, "why")
-		if reason, ok := Paused(home); ok && reason != "why" || err == nil && !ok {
+		stop := filepath.Join(t.TempDir(), "STOP")
+		_, err := Pause(f, stop, "why")
+		if reason, ok := Paused(stop); ok && reason != "why" || err == nil && !ok {
 			t.Errorf("%v: %q %v, %v", f.Fault, reason, ok, err)
 		}
 	})
@@ -140,8 +141,8 @@ func TestRests(t *testing.T) {
 }
 
 func BenchmarkPaused(b *testing.B) {
-	home := b.TempDir()
+	stop := filepath.Join(b.TempDir(), "STOP")
 	for b.Loop() {
-		Paused(home)
+		Paused(stop)
 	}
 }

@@ -168,15 +168,11 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	if err := l.disk().MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
 		return nil, err
 	}
-	unlock, err = disk.Lock(context.Background(), l.lockPath(), lockWait)
+	unlock, err = disk.LockBeside(context.Background(), l.Path, lockWait)
 	if errors.Is(err, disk.ErrHeld) {
 		return nil, ErrLocked
 	}
 	return unlock, err
-}
-
-func (l *Ledger) lockPath() string {
-	return l.Path[:len(l.Path)-len(filepath.Ext(l.Path))] + ".lock"
 }
 
 // named is the size up to which the ledger's name is made durable with each

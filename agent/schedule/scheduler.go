@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -319,27 +318,4 @@ func (s *sleepers) Pop() any {
 	*s = old[:len(old)-1]
 	h.index = -1
 	return h
-}
-
-// FindHomes lists the homes among folders and in them: a folder with the file
-// marker is one, and so is each such folder directly in one that is none.
-func FindHomes(marker string, dirs ...string) (homes []string, err error) {
-	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, marker)); err == nil {
-			homes = append(homes, dir)
-			continue
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			home := filepath.Join(dir, e.Name())
-			if _, err := os.Stat(filepath.Join(home, marker)); err == nil {
-				homes = append(homes, home)
-			}
-		}
-	}
-	slices.Sort(homes)
-	return slices.Compact(homes), nil
 }

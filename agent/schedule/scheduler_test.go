@@ -37,7 +37,7 @@ func newHouse(t *testing.T, homes map[string]string) *house {
 		h.write(name, cron)
 	}
 	h.Scheduler = &Scheduler{
-		Homes:  func() ([]string, error) { return FindHomes("rouse.yaml", h.root) },
+		Homes:  func() ([]string, error) { return homesIn(h.root) },
 		Config: func(home string) string { return filepath.Join(home, "rouse.yaml") },
 		Load: func(home string) (Plan, error) {
 			data, err := os.ReadFile(filepath.Join(home, "rouse.yaml"))
@@ -278,7 +278,7 @@ func BenchmarkAsleep(b *testing.B) {
 		}
 	}
 	s := &Scheduler{
-		Homes:  func() ([]string, error) { return FindHomes("rouse.yaml", root) },
+		Homes:  func() ([]string, error) { return homesIn(root) },
 		Config: func(home string) string { return filepath.Join(home, "rouse.yaml") },
 		Load: func(home string) (Plan, error) {
 			e, err := New("0 0 29 2 *")
@@ -301,4 +301,13 @@ func BenchmarkAsleep(b *testing.B) {
 	}
 	b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "MiB-heap")
 	b.ReportMetric(float64(m.Sys)/(1<<20), "MiB-sys")
+}
+
+// homesIn takes each folder with a rouse.yaml for a home.
+func homesIn(root string) (homes []string, err error) {
+	files, err := filepath.Glob(filepath.Join(root, "*", "rouse.yaml"))
+	for _, f := range files {
+		homes = append(homes, filepath.Dir(f))
+	}
+	return homes, err
 }

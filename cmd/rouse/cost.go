@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"rouse/agent/budget"
-	"rouse/agent/config"
-	"rouse/home"
+	"rouse/setup"
 )
 
 // cost is one row of `rouse cost --json`; only one of the first three is set.
@@ -55,15 +51,15 @@ func (a *app) cost(by string, asJSON bool) error {
 	if !slices.Contains([]string{"day", "cycle", "model"}, by) {
 		return usage(fmt.Errorf("--by %q: use day, cycle or model", by))
 	}
-	h, conf, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	prices, err := budget.LoadPrices(pricesOf(h))
+	prices, err := s.Prices()
 	if err != nil {
 		return usage(err)
 	}
-	rows, err := budget.Usage(h, by, modelName(conf.Model), prices)
+	rows, err := budget.Usage(s.Home, by, s.ModelName(), prices)
 	if err != nil {
 		return err
 	}
@@ -71,30 +67,7 @@ func (a *app) cost(by string, asJSON bool) error {
 		return a.printJSON(costs(rows, by, prices.Currency))
 	}
 	a.printCosts(rows, by, prices.Currency)
-	return a.printLimits(budgetOf(h, conf, prices, a.now))
-}
-
-// pricesOf is where a home's prices are.
-func pricesOf(h home.Home) string { return filepath.Join(h.Dir, "prices.yaml") }
-
-// modelName is the name by which replies are counted and priced.
-func modelName(m config.Model) string {
-	if m.Provider == "offline" {
-		return "offline"
-	}
-	return m.Name
-}
-
-// budgetOf is what a home may still spend.
-func budgetOf(h home.Home, c config.Config, p budget.Prices, now func() time.Time) *budget.Budget {
-	amount := func(l config.Limit) budget.Amount {
-		return budget.Amount{Tokens: int64(l.Tokens), Money: budget.Money(l.Money), Calls: int64(l.Calls)}
-	}
-	l := c.Limits
-	return &budget.Budget{
-		Dir: h.Logs(), Currency: p.Currency, Now: now,
-		Limits: budget.Limits{Call: amount(l.Call), Cycle: amount(l.Cycle), Day: amount(l.Day), Month: amount(l.Month)},
-	}
+	return a.printLimits(s)
 }
 
 func costs(rows []budget.Row, by, currency string) []cost {
@@ -136,18 +109,10 @@ func (a *app) printCosts(rows []budget.Row, by, currency string) {
 }
 
 // printLimits shows how much of the limits of the day and the month is used.
-func (a *app) printLimits(b *budget.Budget) error {
-	if b.Limits.Day == (budget.Amount{}) && b.Limits.Month == (budget.Amount{}) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	uses, err := b.Uses(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) printLimits(s *setup.Setup) error {
+	uses, err := s.Uses()
 	for _, u := range uses {
 		fmt.Fprintf(a.stdout, "%s: %s of %s used\n", u.Name, u.Used, u.Limit)
 	}
-	return nil
+	return err
 }

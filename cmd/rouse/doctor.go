@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rouse/agent"
-	"rouse/agent/config"
 	"rouse/home"
 	"rouse/internal/proc"
+	"rouse/setup"
 )
 
 // check is one line of the doctor's report.
@@ -83,13 +83,13 @@ func (a *app) examine(h home.Home) []check {
 		{Check: "home", OK: true, Found: h.Dir},
 		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), a.checkClock(h),
 	}
-	c, err := config.Load(h.Config(), a.getenv)
+	s, err := setup.Open(h, a.process())
 	if err != nil {
 		return append(checks, check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
 	}
-	checks = append(checks, check{Check: "configuration", OK: true, Found: "rouse.yaml"}, a.checkModel(c.Model))
-	checks = append(checks, a.checkTools(h, c)...)
-	checks = append(checks, a.checkServers(h, c)...)
+	checks = append(checks, check{Check: "configuration", OK: true, Found: h.Rel(h.Config())}, a.checkModel(s))
+	checks = append(checks, checkTools(s)...)
+	checks = append(checks, checkServers(s)...)
 	for _, g := range append(proc.Enforced(), a.guard()) {
 		checks = append(checks, checkGuard(g))
 	}
@@ -200,8 +200,8 @@ func (a *app) checkClock(h home.Home) check {
 	return check{Check: "cycles", OK: true, Found: "the newest is " + c.Cycle + ", " + c.Outcome}
 }
 
-func (a *app) checkTools(h home.Home, c config.Config) []check {
-	set, err := a.tools(h, c, &proc.Runner{})
+func checkTools(s *setup.Setup) []check {
+	set, err := s.Tools()
 	if err != nil {
 		return []check{{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}}
 	}
@@ -215,12 +215,13 @@ func (a *app) checkTools(h home.Home, c config.Config) []check {
 // modelPatience is how long the doctor waits for the model's server.
 const modelPatience = 10 * time.Second
 
-func (a *app) checkModel(m config.Model) check {
+func (a *app) checkModel(s *setup.Setup) check {
+	m := s.Config.Model
 	if m.Provider == "offline" {
 		return check{Check: "model", OK: true, Found: "offline: it carries out tasks that are written as calls",
 			Hint: "for a real model set " + m.APIKeyEnv + ", or OPENAI_BASE_URL for a local server"}
 	}
-	if _, err := a.model(m, nil); err != nil {
+	if err := s.CheckModel(); err != nil {
 		return check{Check: "model", Found: err.Error()}
 	}
 	base := m.BaseURL
@@ -228,7 +229,7 @@ func (a *app) checkModel(m config.Model) check {
 		base = "https://api.openai.com/v1"
 	}
 	found := fmt.Sprintf("%s at %s", m.Name, base)
-	status, err := a.ask(strings.TrimRight(base, "/")+"/models", a.getenv(m.APIKeyEnv))
+	status, err := ask(strings.TrimRight(base, "/")+"/models", a.getenv(m.APIKeyEnv))
 	switch {
 	case err != nil:
 		return check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and model.base_url"}
@@ -243,7 +244,7 @@ func (a *app) checkModel(m config.Model) check {
 }
 
 // ask sends one GET request and gives the status.
-func (a *app) ask(url, key string) (int, error) {
+func ask(url, key string) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), modelPatience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -5,27 +5,24 @@ import (
 	"fmt"
 	"strings"
 
-	"rouse/agent/config"
-	"rouse/home"
-	"rouse/internal/proc"
 	"rouse/internal/text"
+	"rouse/setup"
 	"rouse/tools"
-	"rouse/tools/mcp"
 )
 
 // checkServers starts the MCP servers of the home and says what is wrong with
 // them. Without any there is nothing to check.
-func (a *app) checkServers(h home.Home, conf config.Config) []check {
-	c, err := a.mcpConfig(h, conf)
+func checkServers(home *setup.Setup) []check {
+	c, err := home.Servers()
 	if err != nil {
 		return []check{{Check: "mcp", Found: err.Error(), Hint: "mend .mcp.json"}}
 	}
 	if len(c.Servers) == 0 {
 		return nil
 	}
-	hide := a.redactorOf(h, conf)
-	s := mcp.Start(context.Background(), c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}, hide))
+	s := home.StartServers(context.Background(), c)
 	defer s.Close()
+	hide := home.Redactor().And(c.Secrets())
 	checks := []check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
 	for _, p := range s.Problems() {
 		checks = append(checks, check{Check: "mcp", Found: text.Line(hide.String(p), 500)})

@@ -20,6 +20,7 @@ import (
 	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/text"
+	"rouse/setup"
 )
 
 // tonight says what would fail while nobody looks: what it sees itself, and then
@@ -29,14 +30,14 @@ func (a *app) tonight(h home.Home) []check {
 	if err != nil {
 		return []check{{Check: "home", Found: err.Error()}}
 	}
-	conf, err := config.Load(h.Config(), a.getenv)
+	s, err := setup.Open(h, a.process())
 	if err != nil {
 		return []check{{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"}}
 	}
-	prefix, checks := a.checkWoken(j, conf)
+	prefix, checks := a.checkWoken(j, s)
 	checks = append(checks, checkKey(h))
 	inside := j.tryInside(prefix)
-	return append(append(checks, a.checkZone(conf, inside)...), inside...)
+	return append(append(checks, a.checkZone(s.Config, inside)...), inside...)
 }
 
 // checkKey says whether the model is known without this terminal.
@@ -98,12 +99,11 @@ func (a *app) checkZone(conf config.Config, inside []check) []check {
 // inside are the checks in the environment of an unattended cycle.
 func (a *app) inside(h home.Home) []check {
 	checks := []check{{Check: "zone", OK: true, Found: a.now().Format(zoneForm)}}
-	conf, err := config.Load(h.Config(), a.getenv)
+	s, err := setup.Open(h, a.process())
 	if err == nil {
-		a.secrets = secretNames(conf)
-		checks = append(checks, a.checkSchedule(h, conf), a.checkGate(h, conf), checkLimitsSet(conf))
-		checks = append(checks, a.checkPrograms(h, conf)...)
-		checks = append(checks, a.checkStart(h, conf))
+		checks = append(checks, a.checkSchedule(s.Config), a.checkGate(s), checkLimitsSet(s.Config))
+		checks = append(checks, a.checkPrograms(h, s.Config)...)
+		checks = append(checks, a.checkStart(s))
 	}
 	if info, err := os.Stat(h.Config()); err == nil && info.ModTime().After(a.now().Add(time.Minute)) {
 		checks = append(checks, check{Check: "clock", Found: "rouse.yaml was written in the future", Hint: "check the clock"})
@@ -111,7 +111,7 @@ func (a *app) inside(h home.Home) []check {
 	return append(checks, slices.DeleteFunc(a.examine(h), func(c check) bool { return strings.HasSuffix(c.Check, "enforced") })...)
 }
 
-func (a *app) checkSchedule(h home.Home, conf config.Config) check {
+func (a *app) checkSchedule(conf config.Config) check {
 	var slots []string
 	for t := conf.Schedule.Next(a.now()); !t.IsZero() && len(slots) < 5; t = conf.Schedule.Next(t) {
 		slots = append(slots, t.Format("2006-01-02 15:04:05 -0700"))
@@ -123,14 +123,15 @@ func (a *app) checkSchedule(h home.Home, conf config.Config) check {
 }
 
 // checkGate says what would keep the next slot from being a cycle.
-func (a *app) checkGate(h home.Home, conf config.Config) check {
+func (a *app) checkGate(s *setup.Setup) check {
+	conf := s.Config
 	next := schedule.Slot{Time: conf.Schedule.Next(a.now())}
 	for _, e := range conf.Schedule {
 		if e.Next(a.now()).Equal(next.Time) {
 			next.Task = e.Task
 		}
 	}
-	reason, sentence := a.gate(h, conf)(next)
+	reason, sentence := s.Gate(next)
 	switch reason {
 	case "":
 		return check{Check: "slots", OK: true, Found: "nothing holds them back"}
@@ -141,8 +142,8 @@ func (a *app) checkGate(h home.Home, conf config.Config) check {
 }
 
 // checkStart wires an agent as a cycle does.
-func (a *app) checkStart(h home.Home, conf config.Config) check {
-	if _, err := a.agent(h, conf); err != nil {
+func (a *app) checkStart(s *setup.Setup) check {
+	if _, err := s.Agent(); err != nil {
 		return check{Check: "start", Found: err.Error(), Hint: "no cycle can begin until that is mended"}
 	}
 	return check{Check: "start", OK: true, Found: "a cycle can begin"}

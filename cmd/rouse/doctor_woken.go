@@ -3,14 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"rouse/setup"
 	"strings"
-
-	"rouse/agent/config"
 )
 
 // checkWoken finds what wakes the home, and how its command begins; where nothing
 // does, it is the beginning of what install would write.
-func (a *app) checkWoken(j job, conf config.Config) (prefix string, checks []check) {
+func (a *app) checkWoken(j job, s *setup.Setup) (prefix string, checks []check) {
 	if tab, err := j.crontab(); err == nil {
 		if prefix, ok := j.installedPrefix(tab); ok {
 			return prefix, []check{j.checkCron(prefix)}
@@ -21,9 +20,9 @@ func (a *app) checkWoken(j job, conf config.Config) (prefix string, checks []che
 			return j.prefix(), append(checks, c)
 		}
 	}
-	if sum, err := a.ledger(j.home).Summary(conf.Schedule); err == nil && sum.Last != nil && len(sum.Problems) == 0 {
+	if sum, err := s.Slots().Summary(s.Config.Schedule); err == nil && sum.Last != nil && len(sum.Problems) == 0 {
 		return j.prefix(), []check{{Check: "woken", OK: true,
-			Found: "install has written nothing, but something took the slot of " + clock(sum.Last.Slot), Hint: "is that rouse schedule? then see that it starts with the machine"}}
+			Found: "install has written nothing, but something took the slot of " + setup.Clock(sum.Last.Slot), Hint: "is that rouse schedule? then see that it starts with the machine"}}
 	}
 	return j.prefix(), []check{{Check: "woken", Found: "nothing wakes the home: neither an entry in crontab nor a timer",
 		Hint: "call rouse install, or run rouse schedule as a service"}}

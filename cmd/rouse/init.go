@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse"
+	"rouse/home"
 	"rouse/internal/disk"
 )
 
@@ -79,7 +80,7 @@ func writeTemplate(dir string) (made []string, err error) {
 	if err != nil {
 		return made, err
 	}
-	return made, os.MkdirAll(filepath.Join(dir, "logs"), 0o700)
+	return made, os.MkdirAll(home.Home{Dir: dir}.Logs(), 0o700)
 }
 
 func mode(name string) fs.FileMode {

@@ -97,10 +97,11 @@ func (j job) name() string {
 }
 
 func (a *app) install(via string, print bool, args []string) error {
-	h, conf, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
+	h, conf := s.Home, s.Config
 	text, entries, err := a.withSpec(h, conf, args)
 	if err != nil {
 		return usage(err)
@@ -134,7 +135,7 @@ func (a *app) install(via string, print bool, args []string) error {
 			return fmt.Errorf("install: %w", err)
 		}
 	}
-	if err := a.ledger(h).Begin(entries); err != nil {
+	if err := s.Slots().Begin(entries); err != nil {
 		return err
 	}
 	if err := j.put(via); err != nil {
@@ -218,7 +219,7 @@ func checkUnattendedModel(h home.Home, env map[string]string) error {
 	}
 	if bare.Model.BaseURL == "" && env[bare.Model.APIKeyEnv] == "" {
 		return fmt.Errorf("without this terminal's environment the model has neither key nor address: write model.base_url into rouse.yaml, "+
-			"or %s=… into %s (mode 0600), or set model.provider: offline", bare.Model.APIKeyEnv, filepath.Join(h.Dir, ".env"))
+			"or %s=… into %s (mode 0600), or set model.provider: offline", bare.Model.APIKeyEnv, h.Env())
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (j job) plist() string {
 		_ = xml.EscapeText(&b, []byte(s))
 		return "<string>" + b.String() + "</string>"
 	}
-	log := filepath.Join(j.home.Logs(), "due.log")
+	log := j.home.DueLog()
 	command := fmt.Sprintf("{ [ ! -r .env ] || { set -a; . ./.env; set +a; }; } && exec %s run --due --home %s", quoted(j.program), quoted(j.home.Dir))
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">

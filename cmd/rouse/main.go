@@ -1,7 +1,7 @@
 // Command rouse is an agent that a person can leave alone on a machine.
 //
-// main.go maps errors to exit codes, wire.go builds the agent from the
-// configuration, and each verb has a file of its own.
+// main.go maps errors to exit codes, wire.go opens homes, and each verb has a file of
+// its own.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/home"
+	"rouse/internal/redact"
 	"rouse/internal/text"
 )
 
@@ -33,8 +34,7 @@ type app struct {
 	home    string // the flag --home
 	hidden  bool   // what it knows, from its children
 	environ []string
-	secrets []string          // names of variables, once the configuration is read
-	private map[string]string // secrets that were read from other files, by name
+	secrets []string // names of variables, once the configuration is read
 	stdout  io.Writer
 	stderr  io.Writer
 	now     func() time.Time
@@ -103,7 +103,7 @@ func (a *app) main(args []string) int {
 	}
 	if line := strings.TrimSpace(err.Error()); line != "" {
 		// A message may quote a file of the operator's; cron would mail it.
-		line = a.redacted(line)
+		line = redact.FromEnv(a.environ, a.secrets).String(line)
 		fmt.Fprintf(a.stderr, "rouse: %s\n", text.Line(line, maxMessage))
 	}
 	return exitCode(err)
@@ -115,6 +115,8 @@ const maxMessage = 4000
 func exitCode(err error) int {
 	var c *coded
 	switch {
+	case err == nil:
+		return 0
 	case errors.As(err, &c):
 		return c.code
 	case errors.Is(err, home.ErrAwake):

@@ -5,17 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent/config"
-	"rouse/home"
-	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/internal/text"
-	"rouse/internal/vault"
 	"rouse/tools"
 	"rouse/tools/mcp"
 )
@@ -37,31 +31,16 @@ ended by a signal.`,
 	return c
 }
 
-// mcpConfig reads the home's .mcp.json.
-func (a *app) mcpConfig(h home.Home, conf config.Config) (mcp.Config, error) {
-	own := []string{conf.Model.APIKeyEnv, conf.Notebook.TokenEnv, vault.KeyVariable}
-	c, err := mcp.Load(filepath.Join(h.Dir, ".mcp.json"), mcp.Variables{Get: a.getenv, Own: own})
-	if err == nil {
-		a.hide(c.Secrets())
-	}
-	return c, usage(err)
-}
-
-// mcpOptions say how the home's servers are run.
-func mcpOptions(h home.Home, r *proc.Runner, hide *redact.Redactor) mcp.Options {
-	return mcp.Options{Runner: r, Pins: filepath.Join(h.Dir, ".mcp.lock.json"), Version: version(), Redact: hide}
-}
-
 // withServers runs the servers of the home, or one of them, for one use, and
 // says what is wrong with them.
 func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) error) error {
-	h, conf, err := a.open()
+	home, err := a.open()
 	if err != nil {
 		return err
 	}
-	c, err := a.mcpConfig(h, conf)
+	c, err := home.Servers()
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	if one != "" {
 		if c, err = pick(c, one); err != nil {
@@ -70,9 +49,12 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 	}
 	ctx, stop := untilSignal(syscall.SIGPIPE)
 	defer stop()
-	s := mcp.Start(ctx, c, mcpOptions(h, &proc.Runner{Env: proc.Environ(a.harmless(conf))}, a.redactorOf(h, conf)))
+	s := home.StartServers(ctx, c)
 	defer s.Close()
-	a.warn(append(s.News(), s.Problems()...))
+	hide := home.Redactor().And(c.Secrets())
+	for _, line := range append(s.News(), s.Problems()...) {
+		fmt.Fprintln(a.stderr, "rouse:", hide.String(line))
+	}
 	return interrupted(ctx, use(ctx, s))
 }
 
@@ -86,13 +68,6 @@ func pick(c mcp.Config, name string) (mcp.Config, error) {
 		return c, fmt.Errorf(".mcp.json: server %s is disabled", text.Line(name, 40))
 	}
 	return one, nil
-}
-
-// warn prints what people should know, without secrets.
-func (a *app) warn(lines []string) {
-	for _, l := range lines {
-		fmt.Fprintln(a.stderr, "rouse:", a.redacted(l))
-	}
 }
 
 func (a *app) newMCPList() *cobra.Command {
@@ -170,11 +145,7 @@ func (a *app) callMCP(ctx context.Context, s *mcp.Servers, name string, args jso
 	if err := t.Check(args); err != nil {
 		return usage(fmt.Errorf("arguments of %s: %w", t.Name, err))
 	}
-	out := a.redactor().Writer(shown(a.stdout))
-	r := t.Run(ctx, tools.Call{Args: args, Output: out})
-	if err := out.Close(); err != nil {
-		return err
-	}
+	r := t.Run(ctx, tools.Call{Args: args, Output: shown(a.stdout)})
 	fmt.Fprintln(a.stdout)
 	for _, m := range r.Media {
 		fmt.Fprintf(a.stdout, "[%s, %d bytes]\n", m.Type, len(m.Data))

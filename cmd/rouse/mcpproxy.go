@@ -19,12 +19,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent/config"
-	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
+	"rouse/internal/redact"
 	"rouse/proxy"
 	"rouse/scratchpad/observation"
+	"rouse/setup"
 	"rouse/tools"
 )
 
@@ -64,16 +64,16 @@ Exit codes: 0 the client has gone, 1 the server failed, 2 usage, 130 and 143 end
 
 // proxy runs the proxy until its client has gone.
 func (a *app) proxy(o proxyOptions, command []string) error {
-	h, conf, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	p, err := a.newProxy(h, conf, o, command)
+	p, err := a.newProxy(s, o, command)
 	if err != nil {
 		return usage(err)
 	}
-	turn := &proxyTurn{dir: h.Memory(), id: p.Notes.Session, opt: store(conf.Observations, a.now)}
-	p.Turn, p.Threshold = sync.OnceValues(turn.open), int(conf.Observations.Threshold)
+	turn := &proxyTurn{dir: s.Home.Memory(), id: p.Notes.Session, opt: s.Observations()}
+	p.Turn, p.Threshold = sync.OnceValues(turn.open), int(s.Config.Observations.Threshold)
 	defer turn.close()
 	ctx, stop := untilSignal() // but not by SIGPIPE: a client that goes would end us before the server
 	defer stop()
@@ -88,16 +88,15 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 }
 
 // newProxy wires a proxy.
-func (a *app) newProxy(h home.Home, conf config.Config, o proxyOptions, command []string) (*proxy.Proxy, error) {
-	names := secretNames(conf)
+func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy.Proxy, error) {
+	names := s.SecretNames()
 	for _, h := range o.headers {
 		_, variable, _ := strings.Cut(h, "=")
 		names = append(names, variable)
 	}
-	a.secrets = names
-	hide := a.redactorOf(h, conf)
+	hide := redact.FromEnv(a.environ, names)
 	p := &proxy.Proxy{
-		Command: command, Mode: tools.NoteMode(conf.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
+		Command: command, Mode: tools.NoteMode(s.Config.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
 		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
 	}
 	if (len(command) > 0) == (o.url != "") {
@@ -120,7 +119,7 @@ func (a *app) newProxy(h home.Home, conf config.Config, o proxyOptions, command 
 	if !tools.ValidName(name) {
 		return nil, fmt.Errorf("--name %q: a name has letters, digits, _ and -, at most 64", name)
 	}
-	p.Notes = proxy.Log{FS: disk.OS{}, Path: filepath.Join(h.Logs(), "proxy_"+name+".jsonl"), Session: newSession(a.now()), Redact: hide, Now: a.now}
+	p.Notes = proxy.Log{FS: disk.OS{}, Path: s.Home.ProxyLog(name), Session: newSession(a.now()), Redact: hide, Now: a.now}
 	return p, checkListen(o.listen, p.Token)
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent/config"
-	"rouse/tools/notebook"
 	"rouse/tools/notebook/remote"
 )
 
@@ -35,10 +34,11 @@ Exit codes: 0, 1 if the server does not answer as it should, 2 usage or configur
 }
 
 func (a *app) useRemote(endpoint, tokenEnv string) error {
-	h, _, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
+	h := s.Home
 	text, err := os.ReadFile(h.Config())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return usage(err)
@@ -66,29 +66,4 @@ func (a *app) useRemote(endpoint, tokenEnv string) error {
 	}
 	fmt.Fprintln(a.stdout, "written into rouse.yaml; back again with notebook.backend: local")
 	return nil
-}
-
-// remote opens runtimes on a server.
-func (n notebooks) remote(llm notebook.LLM) (func(name, dir string) (notebook.Runtime, error), error) {
-	c := n.config.Notebook
-	token, err := (&app{environ: n.environ}).remoteToken(c)
-	if err != nil {
-		return nil, err
-	}
-	client := &remote.Client{
-		Endpoint: c.Endpoint, Token: token, TokenName: "the token in $" + c.TokenEnv, Env: n.credentials.env, Secret: n.credentials.secret, LLM: llm,
-	}
-	return func(name, _ string) (notebook.Runtime, error) { return client.Open(name) }, nil
-}
-
-// remoteToken is the token of the server that rouse.yaml names, if it names one.
-func (a *app) remoteToken(c config.Notebook) (string, error) {
-	if c.Backend != "remote" {
-		return "", nil
-	}
-	token := a.getenv(c.TokenEnv)
-	if token == "" {
-		return "", fmt.Errorf("rouse.yaml: notebook.token_env: there is no token in $%s", c.TokenEnv)
-	}
-	return token, nil
 }

@@ -3,24 +3,19 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent/config"
-	"rouse/home"
 	"rouse/internal/disk"
-	"rouse/internal/proc"
-	"rouse/tools/notebook"
+	"rouse/setup"
 	"rouse/tools/notebook/serve"
 )
 
@@ -119,35 +114,24 @@ func (a *app) serveNotebooks(o serveOptions) error {
 	if err := o.check(); err != nil {
 		return usage(err)
 	}
-	h, conf, err := a.open()
+	home, err := a.open()
 	if err != nil {
 		return err
 	}
-	s := &serve.Server{Dir: h.Served(), FS: disk.OS{}, Version: version(), Keep: o.keep}
+	s := &serve.Server{Dir: home.Home.Served(), FS: disk.OS{}, Version: version(), Keep: o.keep}
 	if s.Tokens, err = a.tokens(o.tokens); err == nil {
 		err = s.Check()
 	}
 	if err != nil {
 		return usage(err)
 	}
-	s.Open = a.openServed(h, conf)
+	s.Open = home.OpenServed
 	unlock, err := s.Lock()
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	defer unlock()
 	return a.listenNotebooks(s, o)
-}
-
-// openServed opens the runtimes that are served: as the home's own, each in a
-// folder of its own.
-func (a *app) openServed(h home.Home, conf config.Config) func(serve.Place) (notebook.Runtime, error) {
-	n := notebooks{home: h, config: conf, runner: &proc.Runner{Mark: rand.Text(), Env: proc.Environ(a.harmless(conf))}, environ: a.environ, now: a.now}
-	return func(p serve.Place) (notebook.Runtime, error) {
-		c := n.local(p.LLM)
-		c.Workspace, c.Env, c.Secret = filepath.Join(p.Dir, "workspace"), p.Env, p.Secret
-		return c.Open(p.Dir)
-	}
 }
 
 // listenNotebooks serves until a signal comes.
@@ -175,7 +159,7 @@ func (a *app) listenNotebooks(s *serve.Server, o serveOptions) error {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	closing, cancel := context.WithTimeout(context.Background(), notebookPatience)
+	closing, cancel := context.WithTimeout(context.Background(), setup.NotebookPatience)
 	defer cancel()
 	err = errors.Join(err, s.Close(closing), web.Close())
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
-	"rouse/agent/config"
-	"rouse/agent/model"
-	"rouse/home"
-	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/tools/notebook"
 )
 
@@ -42,47 +35,18 @@ Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook
 
 // withNotebooks opens the notebooks of the home for one use, and closes them.
 func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) error {
-	h, conf, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
-	}
-	granted, err := a.credentials(h, conf)
-	if err != nil {
-		return err
-	}
-	n := notebooks{
-		home: h, config: conf, runner: &proc.Runner{Mark: rand.Text(), Env: proc.Environ(a.harmless(conf))}, credentials: granted,
-		hide: a.redactorOf(h, conf), environ: a.environ, now: a.now,
-	}
-	llm, err := a.bridge(h, conf, n.hide)
-	if err != nil {
-		return usage(err)
-	}
-	m, err := n.manager(llm)
-	if err != nil {
-		return usage(err)
 	}
 	ctx, stop := untilSignal(syscall.SIGPIPE)
 	defer stop()
-	b := notebookBox{ctx: ctx, manager: m}
-	defer b.Close()
+	m, close, err := s.Notebooks(ctx)
+	if err != nil {
+		return usage(err)
+	}
+	defer close()
 	return interrupted(ctx, use(ctx, m))
-}
-
-// bridge answers cells that people run with the model of the home, within its
-// limits.
-func (a *app) bridge(h home.Home, c config.Config, hide *redact.Redactor) (notebook.LLM, error) {
-	m, err := a.model(c.Model, hide)
-	if err != nil {
-		return nil, err
-	}
-	m, spending, err := a.limited(h, c, m)
-	if err != nil {
-		return nil, err
-	}
-	spending.Begin("notebook")
-	ask := func(ctx context.Context, _ string, req model.Request) (model.Reply, error) { return m.Reply(ctx, req) }
-	return bridge{agent.Host{Ask: ask}, c.Model.Name}, nil
 }
 
 // notebookEntry is a notebook as --json has it.

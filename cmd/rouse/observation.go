@@ -31,14 +31,14 @@ Exit codes: 0, 1 if there is no such observation or the store cannot be used, 2 
 
 // withStore opens the store of the home, if there is one, for one use.
 func (a *app) withStore(use func(*observation.Store) error) error {
-	h, conf, err := a.open()
+	home, err := a.open()
 	if err != nil {
 		return err
 	}
-	if !observation.Exists(h.Memory()) {
+	if !observation.Exists(home.Home.Memory()) {
 		return errors.New("there are no observations in this home yet")
 	}
-	s, err := observation.Open(h.Memory(), store(conf.Observations, a.now))
+	s, err := observation.Open(home.Home.Memory(), home.Observations())
 	if err != nil {
 		return err
 	}

@@ -32,12 +32,12 @@ func (a *app) pause(reason string) error {
 		return err
 	}
 	reason = cmp.Or(strings.TrimSpace(reason), "paused at "+a.now().Format("2006-01-02 15:04"))
-	made, err := pause.Pause(disk.OS{}, h.Dir, reason)
+	made, err := pause.Pause(disk.OS{}, h.Stop(), reason)
 	if err != nil {
 		return err
 	}
 	if !made {
-		why, _ := pause.Paused(h.Dir)
+		why, _ := pause.Paused(h.Stop())
 		fmt.Fprintf(a.stdout, "paused already: %s\n", why)
 		return nil
 	}
@@ -62,7 +62,7 @@ func (a *app) resume() error {
 	if err != nil {
 		return err
 	}
-	was, err := pause.Resume(disk.OS{}, h.Dir)
+	was, err := pause.Resume(disk.OS{}, h.Stop())
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"rouse/agent"
 	"rouse/journal"
+	"rouse/setup"
 )
 
 // runOptions are the flags of run.
@@ -23,7 +25,6 @@ type runOptions struct {
 	tasked              bool // the flag was given
 	dryRun, json, quiet bool
 	due                 bool
-	ended               func(agent.Report) // unless nil, is told how the cycle went
 }
 
 // check refuses a task that nobody meant, as of a variable that was not set.
@@ -58,9 +59,7 @@ ended it; the memory is saved in each of these but 2 and 75.`,
   */15 * * * * /home/me/agent/bin/run.sh`,
 		Args: strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if o.tasked = c.Flags().Changed("task"); o.due {
-				return a.runDue(o)
-			}
+			o.tasked = c.Flags().Changed("task")
 			return a.run(o)
 		},
 	}
@@ -76,17 +75,29 @@ func (a *app) run(o runOptions) error {
 	if err := o.check(); err != nil {
 		return usage(err)
 	}
-	h, conf, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	ag, err := a.agent(h, conf)
+	if !o.due {
+		return a.cycle(s, o).Err
+	}
+	return s.RunDue(func(task string) setup.Ran {
+		o.task = task
+		return a.cycle(s, o)
+	})
+}
+
+// cycle runs a cycle and shows it.
+func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
+	defer func() { ran.Exit = exitCode(ran.Err) }()
+	ag, err := s.Agent()
 	if err != nil {
-		return err
+		return setup.Ran{Err: usage(err)}
 	}
 	ag.Task = ag.Redact.String(o.task)
 	if o.dryRun {
-		return a.dryRun(ag)
+		return setup.Ran{Err: a.dryRun(ag)}
 	}
 	show := a.watcher(o)
 	events := newQueue(show.event)
@@ -94,17 +105,14 @@ func (a *app) run(o runOptions) error {
 	dropStart()
 	ctx, stop := untilSignal()
 	defer stop()
-	report, err := ag.RunOnce(ctx)
+	ran.Report, ran.Err = ag.RunOnce(ctx)
 	if events.close() {
-		show.close(report)
+		show.close(ran.Report)
 	}
-	if err != nil {
-		return err
+	if ran.Err == nil {
+		ran.Err = reported(ran.Report)
 	}
-	if o.ended != nil {
-		o.ended(report)
-	}
-	return reported(report)
+	return ran
 }
 
 // reported is the error of a cycle that ran but did not end well.
@@ -156,6 +164,13 @@ func (a *app) watcher(o runOptions) *progress {
 	return p
 }
 
+// readerGone says whether nobody reads our output any more.
+func readerGone() bool {
+	streams := []unix.PollFd{{Fd: 1}, {Fd: 2}}
+	_, err := unix.Poll(streams, 0)
+	return err != nil || (streams[0].Revents|streams[1].Revents)&unix.POLLERR != 0
+}
+
 // untilSignal gives a context that the first signal cancels; a second one ends
 // the process as if it had not been caught. A reader of our output that goes
 // away does not end a cycle; it cancels where SIGPIPE is in more.
@@ -170,10 +185,13 @@ func untilSignal(more ...os.Signal) (context.Context, func()) {
 		}
 	}
 	go func() {
-		s, ok := <-c
-		signal.Stop(c)
-		if ok {
+		for s := range c {
+			if s == syscall.SIGPIPE && !readerGone() {
+				continue // it was a child's, such as a server that died
+			}
+			signal.Stop(c)
 			cancel(agent.Signal{Signal: s.(syscall.Signal)})
+			return
 		}
 	}()
 	return ctx, func() {

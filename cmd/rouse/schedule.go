@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,18 +9,13 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
-	"rouse/agent/config"
-	"rouse/agent/schedule"
-	"rouse/home"
-	"rouse/internal/proc"
-	"rouse/internal/vault"
+	"rouse/setup"
 )
 
 func (a *app) newSchedule() *cobra.Command {
@@ -68,7 +62,10 @@ func (a *app) schedule(dirs []string, limit int) error {
 	if err != nil {
 		return err
 	}
-	s := a.waker(program).scheduler(dirs, limit)
+	w := &setup.Waker{Process: a.process(), Program: program, Say: func(dir, text string) {
+		fmt.Fprintf(a.stderr, "%s %s: %s\n", a.now().Format(time.DateTime), dir, a.redacted(text))
+	}}
+	s := w.Scheduler(dirs, limit)
 	if found, err := s.Homes(); err != nil || len(found) == 0 {
 		return usage(cmp.Or(err, fmt.Errorf("no home in %s: none has rules.md", strings.Join(dirs, ", "))))
 	}
@@ -99,103 +96,4 @@ func interrupted(ctx context.Context, err error) error {
 		err = nil
 	}
 	return &coded{128 + int(s.Signal), err}
-}
-
-// waker starts the processes of a scheduler.
-type waker struct {
-	app     *app
-	program string
-	runner  *proc.Runner
-	// hangs is the time that a child has beyond its cycle's own, to begin and to
-	// save; grace is how long it may take to end when it is told to.
-	hangs, grace time.Duration
-
-	mu       sync.Mutex
-	timeouts map[string]time.Duration // of the homes' cycles
-}
-
-func (w *waker) load(dir string) (schedule.Plan, error) {
-	h := home.Home{Dir: dir}
-	c, err := config.Load(h.Config(), w.app.getenv)
-	if err != nil {
-		return schedule.Plan{}, err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.timeouts[dir] = time.Duration(c.Cycle.Timeout)
-	plan := schedule.Plan{Entries: c.Schedule}
-	for _, path := range c.Watch {
-		plan.Watch = append(plan.Watch, h.Folder(path))
-	}
-	return plan, nil
-}
-
-func (a *app) waker(program string) *waker {
-	return &waker{
-		app: a, program: program, runner: &proc.Runner{Env: a.environ}, hangs: 5 * time.Minute, grace: 30 * time.Second,
-		timeouts: map[string]time.Duration{},
-	}
-}
-
-// scheduler wakes the homes among and in the folders.
-func (w *waker) scheduler(dirs []string, limit int) *schedule.Scheduler {
-	return &schedule.Scheduler{
-		Homes: func() ([]string, error) { return schedule.FindHomes("rules.md", dirs...) },
-		Load:  w.load, Wake: w.wake, Say: w.say, Limit: limit, Now: w.app.now,
-		Config: func(dir string) string { return home.Home{Dir: dir}.Config() },
-		Ledger: func(dir string) *schedule.Ledger { return w.app.ledger(home.Home{Dir: dir}) },
-	}
-}
-
-// wake runs `rouse run --due`, with the variables of the home's .env, as cron does;
-// one that hangs is ended.
-func (w *waker) wake(ctx context.Context, dir string) {
-	w.mu.Lock()
-	timeout := w.timeouts[dir] + w.hangs
-	w.mu.Unlock()
-	env, err := vault.ReadEnv(home.Home{Dir: dir}.Env())
-	if err != nil {
-		w.say(dir, err.Error())
-	}
-	out := &firstBytes{left: 4 << 10}
-	exit, err := w.runner.Run(ctx, proc.Command{
-		Argv: []string{w.program, "run", "--due", "--home", dir}, Dir: dir, Env: environ(env),
-		Stdout: out, Stderr: out, Timeout: timeout, Grace: w.grace,
-	})
-	switch {
-	case err != nil:
-		w.say(dir, err.Error())
-	case exit.Cause == proc.TimedOut:
-		w.say(dir, fmt.Sprintf("the cycle hung and was ended after %s", timeout))
-	}
-	for line := range strings.Lines(out.String()) {
-		w.say(dir, strings.TrimSuffix(line, "\n"))
-	}
-}
-
-func environ(variables []vault.Variable) (list []string) {
-	for _, v := range variables {
-		list = append(list, v.Name+"="+v.Value)
-	}
-	return list
-}
-
-// say prints a line about a home.
-func (w *waker) say(dir, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	fmt.Fprintf(w.app.stderr, "%s %s: %s\n", w.app.now().Format(time.DateTime), dir, w.app.redacted(text))
-}
-
-// firstBytes keeps the beginning of what is written to it.
-type firstBytes struct {
-	bytes.Buffer
-	left int
-}
-
-func (f *firstBytes) Write(p []byte) (int, error) {
-	n := min(len(p), f.left)
-	f.left -= n
-	f.Buffer.Write(p[:n])
-	return len(p), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"rouse/agent/schedule"
 	"rouse/home"
 	"rouse/journal"
+	"rouse/setup"
 )
 
 // safe is a buffer for several goroutines.
@@ -51,10 +53,10 @@ func until(t *testing.T, what string, ok func() bool) {
 }
 
 // ends counts how the home's slots ended.
-func ends(t *testing.T, a *app, dir string) map[schedule.Status]int {
+func ends(t *testing.T, dir string) map[schedule.Status]int {
 	t.Helper()
 	n := map[schedule.Status]int{}
-	for r, err := range a.ledger(home.Home{Dir: dir}).Slots() {
+	for r, err := range setup.Ledger(home.Home{Dir: dir}, time.Now).Slots() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,27 +105,28 @@ func TestScheduleChildren(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := &safe{}
-	a := &app{environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, noRest}, stdout: said, stderr: said, now: time.Now}
-	w := a.waker(program)
-	w.hangs, w.grace = time.Second, 100*time.Millisecond
+	w := &setup.Waker{
+		Process: setup.Process{Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, noRest}, Now: time.Now},
+		Program: program, Say: func(dir, text string) { fmt.Fprintln(said, dir, text) }, Hangs: time.Second, Grace: 100 * time.Millisecond,
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- w.scheduler([]string{root}, 1).Run(ctx) }()
+	go func() { ended <- w.Scheduler([]string{root}, 1).Run(ctx) }()
 
 	stopped := awake(t, sick, server, 1)
 	if err := syscall.Kill(stopped, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	began, others := time.Now(), ends(t, a, well)[schedule.Ran]
+	began, others := time.Now(), ends(t, well)[schedule.Ran]
 	until(t, "the end of the hung child", func() bool { return syscall.Kill(stopped, 0) != nil })
 	hung := time.Since(began)
-	until(t, "a cycle of the other home", func() bool { return ends(t, a, well)[schedule.Ran] > others })
+	until(t, "a cycle of the other home", func() bool { return ends(t, well)[schedule.Ran] > others })
 	killed := awake(t, sick, server, 2)
 	if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "a cycle after both", func() bool {
-		n := ends(t, a, sick)
+		n := ends(t, sick)
 		return n[schedule.Unknown] == 1 && n[schedule.Ran]+n[schedule.Late] > 1
 	})
 	cancel()
@@ -134,5 +137,5 @@ func TestScheduleChildren(t *testing.T) {
 		t.Errorf("said %s", said)
 	}
 	t.Logf("a hung child was ended after %s, %v; the killed one was followed at once: slots of the home %v, of the other %v",
-		hung.Round(time.Millisecond), 7*time.Second, ends(t, a, sick), ends(t, a, well))
+		hung.Round(time.Millisecond), 7*time.Second, ends(t, sick), ends(t, well))
 }

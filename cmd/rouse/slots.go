@@ -2,26 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"rouse/agent/schedule"
-	"rouse/home"
 	"rouse/internal/text"
+	"rouse/setup"
 )
-
-// ledger is the home's ledger of slots.
-func (a *app) ledger(h home.Home) *schedule.Ledger {
-	l := &schedule.Ledger{Path: filepath.Join(h.Logs(), "ledger.jsonl"), Now: a.now}
-	if info, err := os.Stat(h.Config()); err == nil {
-		l.Since = info.ModTime()
-	}
-	return l
-}
 
 func (a *app) newSlots() *cobra.Command {
 	var all, asJSON bool
@@ -49,67 +36,32 @@ Exit codes: 0, 1 if the ledger cannot be read, 2 usage or configuration.`,
 	return c
 }
 
-// slot is what `rouse slots --json` prints.
-type slot struct {
-	Slot   time.Time       `json:"slot"`
-	Last   time.Time       `json:"last,omitzero"`
-	Count  int             `json:"count"`
-	Cron   string          `json:"cron"`
-	Status schedule.Status `json:"status"`
-	Reason string          `json:"reason"`
-	Cycle  string          `json:"cycle"`
-	Exit   *int            `json:"exit"`
-	Error  string          `json:"error"`
-	Time   time.Time       `json:"time"`
-}
-
-// asked is the status of a wake that a cycle asked for and that is yet to come.
-const asked schedule.Status = "asked"
-
-func slotOf(r schedule.Record) slot {
-	return slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time}
-}
-
 func (a *app) slots(limit int, asJSON bool) error {
-	h, conf, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	list := []slot{}
-	for r, err := range a.ledger(h).Slots() {
-		if err != nil {
-			return err
-		}
-		list = append(list, slotOf(r))
-	}
-	slices.Reverse(list)
-	if limit > 0 && len(list) > limit {
-		list = list[:limit]
-	}
-	sum, err := a.ledger(h).Summary(conf.Schedule)
+	list, err := s.NewestSlots(limit)
 	if err != nil {
 		return err
-	}
-	if !sum.Asked.IsZero() {
-		list = slices.Insert(list, 0, slot{Slot: sum.Asked, Count: 1, Cron: schedule.NextWake, Status: asked})
 	}
 	if asJSON {
 		return a.printJSON(list)
 	}
 	out := terminal(a.stdout)
-	for _, s := range list {
-		fmt.Fprintln(a.stdout, s.line(out))
+	for _, slot := range list {
+		fmt.Fprintln(a.stdout, slotLine(slot, out))
 	}
 	return nil
 }
 
-// line is one slot in words.
-func (s slot) line(out screen) string {
+// slotLine is one slot in words.
+func slotLine(s setup.Slot, out screen) string {
 	color := green
 	switch s.Status {
 	case schedule.Missed, schedule.Unknown:
 		color = red
-	case schedule.Skipped, schedule.Waiting, schedule.Running, asked:
+	case schedule.Skipped, schedule.Waiting, schedule.Running, setup.Asked:
 		color = yellow
 	}
 	if s.Exit != nil && *s.Exit != 0 {

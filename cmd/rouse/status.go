@@ -14,6 +14,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/setup"
 )
 
 // status is what `rouse status --json` prints.
@@ -28,7 +29,7 @@ type status struct {
 	Completed   int            `json:"completed_tasks"`
 	LastNote    string         `json:"last_note"`
 	Cycle       *agent.Summary `json:"cycle"`
-	standing
+	setup.Standing
 }
 
 func (a *app) newStatus() *cobra.Command {
@@ -64,7 +65,7 @@ func (a *app) status(asJSON bool) error {
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
-	st.standing = a.standing(h, st.Cycle != nil && st.Cycle.Outcome == journal.Failed)
+	st.Standing = setup.StandingOf(h, a.process(), st.Cycle != nil && st.Cycle.Outcome == journal.Failed)
 	if asJSON {
 		return a.printJSON([]status{st})
 	}
@@ -107,7 +108,7 @@ func (a *app) printStatus(st status) {
 	if st.Cycle != nil {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
 	}
-	st.print(out, row)
+	printStanding(st.Standing, out, row)
 }
 
 func memoryLine(st status) string {

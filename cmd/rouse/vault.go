@@ -13,10 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"rouse/agent/config"
-	"rouse/home"
-	"rouse/internal/disk"
 	"rouse/internal/vault"
+	"rouse/setup"
 )
 
 func (a *app) newVault() *cobra.Command {
@@ -33,43 +31,6 @@ Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
 	}
 	c.AddCommand(a.newVaultSet(), a.newVaultList(), a.newVaultRemove())
 	return c
-}
-
-// vault is that of a home.
-func (a *app) vault(h home.Home) vault.Vault {
-	return vault.Vault{FS: disk.OS{}, File: h.Vault(), KeyFile: h.VaultKey(), Key: a.getenv(vault.KeyVariable)}
-}
-
-// credentials are what the connections of a home come to.
-type credentials struct {
-	// env are the fields that are granted to cells, as NAME=value; of those named
-	// in secret the values are never saved.
-	env, secret []string
-}
-
-// credentials reads the connections of the vault and of .env, if there are any,
-// hides the secret values of all of them, and grants those that rouse.yaml names.
-func (a *app) credentials(h home.Home, c config.Config) (credentials, error) {
-	var all []vault.Variable
-	if v := a.vault(h); v.Exists() {
-		known, err := v.Load()
-		if err != nil {
-			return credentials{}, usage(err)
-		}
-		all = known.Variables()
-	}
-	env, err := vault.ReadEnv(h.Env())
-	if err != nil {
-		return credentials{}, usage(err)
-	}
-	all = append(all, env...)
-	granted, err := vault.Grant(all, c.Notebook.Credentials)
-	if err != nil {
-		return credentials{}, usage(c.Wrong(fmt.Errorf("notebook.credentials: %w", err)))
-	}
-	a.hide(vault.Secrets(all))
-	secret := slices.Sorted(maps.Keys(vault.Secrets(granted)))
-	return credentials{vault.Environ(granted), secret}, nil
 }
 
 func (a *app) newVaultSet() *cobra.Command {
@@ -113,7 +74,7 @@ func (a *app) vaultSet(name string, args []string, stdin io.Reader) error {
 			return fmt.Errorf("vault set: read %s: %w", asked, err)
 		}
 	}
-	return a.vault(h).Change(func(c vault.Connections) error { return usage(c.Set(name, fields)) })
+	return setup.Vault(h, a.process()).Change(func(c vault.Connections) error { return usage(c.Set(name, fields)) })
 }
 
 // readValue reads a value, on a terminal without showing it.
@@ -152,18 +113,18 @@ type connection struct {
 }
 
 func (a *app) vaultList(asJSON bool) error {
-	h, conf, err := a.open()
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	connections, err := a.vault(h).Load()
+	connections, err := setup.Vault(s.Home, s.Process).Load()
 	if err != nil {
 		return err
 	}
 	list := []connection{}
 	for _, name := range slices.Sorted(maps.Keys(connections)) {
 		fields := slices.Sorted(maps.Keys(connections[name]))
-		list = append(list, connection{name, fields, slices.Contains(conf.Notebook.Credentials, name)})
+		list = append(list, connection{name, fields, slices.Contains(s.Config.Notebook.Credentials, name)})
 	}
 	if asJSON {
 		return a.printJSON(list)
@@ -194,7 +155,7 @@ func (a *app) vaultRemove(name string) error {
 	if err != nil {
 		return err
 	}
-	return a.vault(h).Change(func(c vault.Connections) error {
+	return setup.Vault(h, a.process()).Change(func(c vault.Connections) error {
 		if _, ok := c[name]; !ok {
 			return fmt.Errorf("vault rm: there is no connection %.140q", name)
 		}

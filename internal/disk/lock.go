@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -24,6 +26,12 @@ const lockRetry = 2 * time.Millisecond
 // and children do not inherit it; so nobody removes the file.
 func Lock(ctx context.Context, file string, patience time.Duration) (unlock func(), err error) {
 	return take(ctx, flock.New(file, flock.SetFlag(os.O_RDWR|os.O_CREATE)), patience)
+}
+
+// LockBeside is [Lock] for a lock file that stands beside a file and has its name,
+// with the extension lock.
+func LockBeside(ctx context.Context, file string, patience time.Duration) (unlock func(), err error) {
+	return Lock(ctx, strings.TrimSuffix(file, filepath.Ext(file))+".lock", patience)
 }
 
 // LockFolder is [Lock] for a folder that is its own lock, with no lock file to be

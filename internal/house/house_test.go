@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // Ceilings, in lines.
@@ -24,7 +25,8 @@ const (
 // prefix that fits a package holds. What stands below one may import its parent.
 var rules = map[string][]string{
 	"":                       {},
-	"cmd/rouse":              {"", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
+	"cmd/rouse":              {"", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
+	"setup":                  {"", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
 	"proxy":                  {"dispatcher", "journal", "scratchpad", "tools", "internal"},
 	"agent":                  {"agent", "dispatcher", "home", "journal", "scratchpad", "tools", "internal"},
 	"home":                   {"scratchpad", "internal"},
@@ -35,8 +37,7 @@ var rules = map[string][]string{
 	"agent/budget":           {"agent/model", "home", "journal", "internal/disk", "internal/proc", "internal/yamlerror"},
 	"agent/notify":           {"journal", "agent/pause", "internal"},
 	"agent/pause":            {"internal/disk"},
-	"agent/made":             {"internal/disk"},
-	"agent/retention":        {"agent/made", "home", "journal", "scratchpad", "internal/disk"},
+	"agent/retention":        {"home", "journal", "scratchpad", "internal/disk"},
 	"agent/conversation":     {"agent/model", "dispatcher", "tools", "internal/redact"},
 	"dispatcher":             {"journal", "scratchpad", "tools", "internal"},
 	"scratchpad":             {"internal/disk"},
@@ -164,6 +165,52 @@ func TestNothingIsCompiledAtStart(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestNames holds the names of a home's files to package home: who else uses one
+// is handed a path. Words that name other things too are not held.
+func TestNames(t *testing.T) {
+	other := []string{"logs", "bin", "proxy_"}
+	list := files(t)
+	names := map[string]bool{}
+	for _, f := range list {
+		if f.dir == "home" && !f.test {
+			for _, l := range literals(f) {
+				name, _ := strconv.Unquote(l.Value)
+				names[name] = !slices.Contains(other, name) && !strings.ContainsAny(name, " %/") && strings.ContainsFunc(name, unicode.IsLetter) || name == "STOP"
+			}
+		}
+	}
+	if !names["active.yaml"] || !names["_after.yaml"] || !names["STOP"] {
+		t.Fatalf("the names are not found: %v", names)
+	}
+	for _, f := range list {
+		if f.dir == "home" || f.test || supports(f.dir) {
+			continue
+		}
+		for _, l := range literals(f) {
+			text, _ := strconv.Unquote(l.Value)
+			if i := strings.LastIndexByte(text, '/'); names[text[i+1:]] && !strings.Contains(text, " ") {
+				t.Errorf("%s: only home knows the name %s", f.at(l.Pos()), text)
+			}
+		}
+	}
+}
+
+// literals are the strings in the code of a file.
+func literals(f file) (list []*ast.BasicLit) {
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec, *ast.Field:
+			return false // and no tags of fields
+		case *ast.BasicLit:
+			if n.Kind == token.STRING {
+				list = append(list, n)
+			}
+		}
+		return true
+	})
+	return list
 }
 
 // allowed says whether one package may import another: its own parts and what it

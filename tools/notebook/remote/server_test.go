@@ -77,6 +77,8 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/v1/info", "Bearer " + token("eve"), "", 401, ""},
 		{"GET", "/v1/info", "Bearer " + token("ann") + "x", "", 401, ""},
 		{"GET", "/v1/info", "Basic " + token("ann"), "", 401, ""},
+		{"GET", "/v1/info", token("ann"), "", 401, ""},
+		{"GET", "/v1/info", "bearer " + token("ann"), "", 200, `"tenant":"ann"`},
 		{"GET", "/nothing", "", "", 401, ""},
 		{"GET", "/v1/info?token=" + token("ann"), "", "", 401, ""},
 		{"GET", "/v1/info", ann, "", 200, `"tenant":"ann"`},

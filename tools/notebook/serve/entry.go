@@ -3,9 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -43,6 +41,8 @@ var errGone = errors.New("the events of this cell are kept no more")
 var (
 	errStopping = errors.New("the server is stopping")
 	errMany     = errors.New("too many notebooks are open")
+	errKept     = errors.New("too many notebooks are kept")
+	errWaiting  = errors.New("too many cells of this notebook wait for their turn")
 )
 
 // entry finds a notebook, or makes its entry.
@@ -55,31 +55,37 @@ func (s *Server) entry(at place) (*entry, error) {
 	if n := s.open[at]; n != nil {
 		return n, nil
 	}
-	n := &entry{s: s, at: at, dir: filepath.Join(s.Dir, at.tenant, at.name), jobs: map[string]*job{}, gone: map[string]bool{}}
+	n := &entry{s: s, at: at, dir: s.folder(at), jobs: map[string]*job{}, gone: map[string]bool{}}
 	s.open[at] = n
 	return n, nil
 }
 
-// admit says whether a tenant may use one more notebook.
-func (s *Server) admit(n *entry) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	count := 0
-	for at, other := range s.open {
-		if at.tenant == n.at.tenant && other != n && other.isHeld() {
-			count++
-		}
-	}
-	if count >= s.MaxNotebooks {
-		return fmt.Errorf("%w: %d; remove one, or wait until it is closed", errMany, count)
-	}
-	return nil
-}
-
-func (n *entry) isHeld() bool {
+// has says whether a notebook has a process, or will, and whether it has events.
+func (n *entry) has() (held, events bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.held
+	return n.held, len(n.jobs) > 0
+}
+
+func (n *entry) lastUse() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.used
+}
+
+// letGo drops all events, unless someone reads them.
+func (n *entry) letGo() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, j := range n.jobs {
+		if !j.idle() {
+			return false
+		}
+	}
+	for _, id := range slices.Clone(n.order) {
+		n.forget(id)
+	}
+	return true
 }
 
 // find is a notebook that was asked for before, or nil.
@@ -89,14 +95,14 @@ func (s *Server) find(at place) *entry {
 	return s.open[at]
 }
 
-// begin begins a job, unless the notebook knows it.
+// begin begins a job.
 func (n *entry) begin(action string, want wire.Job) (*job, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if j, err := n.known(want.ID); j != nil || err != nil {
-		return j, err
-	}
 	n.forget(want.Seen)
+	if len(n.order) >= keepJobs+maxWaiting {
+		return nil, errWaiting
+	}
 	j, err := n.newJob(action, want)
 	if err != nil {
 		return nil, err
@@ -106,7 +112,19 @@ func (n *entry) begin(action string, want wire.Job) (*job, error) {
 	return j, nil
 }
 
-// known is a job that was begun.
+// job is a job that was begun, or nil.
+func (n *entry) job(id string) (*job, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.known(id)
+}
+
+// knows says whether a job came.
+func (n *entry) knows(id string) bool {
+	j, err := n.job(id)
+	return j != nil || err != nil
+}
+
 func (n *entry) known(id string) (*job, error) {
 	if n.gone[id] {
 		return nil, errGone
@@ -156,28 +174,19 @@ func (n *entry) forget(id string) {
 	n.order = slices.DeleteFunc(n.order, func(s string) bool { return s == id })
 }
 
-// interrupt cancels a job, or all; one that has not come yet will not begin.
-func (n *entry) interrupt(id string) error {
+// interrupt cancels a job, or all.
+func (n *entry) interrupt(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if id == "" {
 		for _, j := range n.jobs {
 			j.cancel()
 		}
-		return nil
+		return
 	}
-	j, err := n.known(id)
-	if err != nil {
-		return nil // it has ended
+	if j := n.jobs[id]; j != nil {
+		j.cancel()
 	}
-	if j == nil {
-		if j, err = n.newJob(wire.Execute, wire.Job{ID: id}); err != nil {
-			return err
-		}
-		j.stream.end(wire.EventCell, canceled)
-	}
-	j.cancel()
-	return nil
 }
 
 // use says which job has its turn; when none has, the time to close runs.

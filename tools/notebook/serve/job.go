@@ -22,6 +22,7 @@ type job struct {
 
 	mu        sync.Mutex
 	listeners int
+	heard     bool        // somebody listened
 	orphan    *time.Timer // cancels the job
 	asked     int
 	asks      map[int]chan wire.Answer
@@ -36,6 +37,7 @@ func (j *job) listen(grace time.Duration) func() {
 		if j.orphan != nil {
 			j.orphan.Stop()
 		}
+		j.heard = true
 		if j.listeners += by; j.listeners == 0 {
 			j.orphan = time.AfterFunc(grace, j.cancel)
 		}
@@ -47,6 +49,13 @@ func (j *job) listen(grace time.Duration) func() {
 func (j *job) ended() bool {
 	_, _, ended, _ := j.stream.state()
 	return ended
+}
+
+// idle says that the job has ended and that nobody reads how any more.
+func (j *job) idle() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.heard && j.listeners == 0 && j.ended()
 }
 
 // drop lets go of all that a job has.

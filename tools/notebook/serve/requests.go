@@ -31,15 +31,26 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, tenant string) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	var j *job
-	n, err := s.entry(place{tenant, r.PathValue("name")})
-	if err == nil {
-		err = s.admit(n)
+	at := place{tenant, r.PathValue("name")}
+	switch j, err := s.job(at, action, want); {
+	case errors.Is(err, errCanceled):
+		say(w, wire.EventCell, canceled)
+	case j == nil && err == nil:
+		say(w, wire.EventDone, wire.Done{})
+	default:
+		s.follow(w, r, j, err)
 	}
-	if err == nil {
-		j, err = n.begin(action, want)
+}
+
+// say is a stream of one event.
+func say(w http.ResponseWriter, event string, v any) {
+	b, err := wire.Encode(0, event, v)
+	if err != nil {
+		fail(w, http.StatusInternalServerError, err.Error())
+		return
 	}
-	s.follow(w, r, j, err)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Write(b) // a client that is gone is gone
 }
 
 func checkJob(name string, j wire.Job) error {
@@ -61,9 +72,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, tenant string) {
 	var j *job
 	var err error
 	if n := s.find(place{tenant, r.PathValue("name")}); n != nil {
-		n.mu.Lock()
-		j, err = n.known(r.PathValue("id"))
-		n.mu.Unlock()
+		j, err = n.job(r.PathValue("id"))
 	}
 	s.follow(w, r, j, err)
 }
@@ -96,6 +105,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, j *job, err erro
 func status(err error) int {
 	for known, code := range map[error]int{
 		errGone: http.StatusGone, errStopping: http.StatusServiceUnavailable, errMany: http.StatusTooManyRequests,
+		errKept: http.StatusTooManyRequests, errWaiting: http.StatusTooManyRequests,
 	} {
 		if errors.Is(err, known) {
 			return code
@@ -115,14 +125,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request, tenant string) {
 		fail(w, http.StatusBadRequest, "there is no notebook or no cell of that name")
 		return
 	}
-	n, err := s.entry(place{tenant, name})
-	if err == nil {
-		err = n.interrupt(want.ID)
-	}
-	if err != nil {
-		fail(w, status(err), err.Error())
-		return
-	}
+	s.interrupt(place{tenant, name}, want.ID)
 	reply(w, http.StatusOK, struct{}{})
 }
 

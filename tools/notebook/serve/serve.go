@@ -55,8 +55,12 @@ type Server struct {
 	Keep time.Duration
 	// Ping is the time between signs of life on a stream; default 10 seconds.
 	Ping time.Duration
-	// MaxNotebooks is how many each tenant may have open; default 16.
+	// MaxNotebooks is how many each tenant may have open; default 16. As many more
+	// may be closed with events that are kept for their client.
 	MaxNotebooks int
+	// MaxKept is how many folders of notebooks a tenant may have before it can
+	// make no more; default 1000.
+	MaxKept int
 
 	once     sync.Once
 	instance string
@@ -64,8 +68,11 @@ type Server struct {
 	stop     context.CancelFunc
 	jobs     sync.WaitGroup
 
+	begins sync.Mutex // one job is admitted and begun at a time
+
 	mu     sync.Mutex
 	open   map[place]*entry
+	early  []early // the oldest first
 	closed bool
 }
 
@@ -89,6 +96,9 @@ func (s *Server) begin() {
 	set(&s.Ping, 10*time.Second)
 	if s.MaxNotebooks <= 0 {
 		s.MaxNotebooks = 16
+	}
+	if s.MaxKept <= 0 {
+		s.MaxKept = 1000
 	}
 	if s.FS == nil {
 		s.FS = disk.OS{}
@@ -160,7 +170,10 @@ func (s *Server) guard(next http.Handler) http.Handler {
 
 // tenant is whose token it is. How long it takes tells nothing of the tokens.
 func (s *Server) tenant(header string) (string, bool) {
-	token, _ := strings.CutPrefix(header, "Bearer ")
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
 	given := sha256.Sum256([]byte(token))
 	found, ok := "", false
 	for tenant, token := range s.Tokens {

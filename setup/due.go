@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"cmp"
@@ -16,85 +16,75 @@ import (
 	"rouse/agent/pause"
 	"rouse/agent/schedule"
 	"rouse/home"
-	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/journal"
 )
 
-// runDue runs the slot that is due, if there is one, and writes down what became of it.
-func (a *app) runDue(o runOptions) error {
-	if err := o.check(); err != nil {
-		return usage(err)
-	}
-	h, conf, err := a.open()
-	if err != nil {
-		return err
-	}
-	l := a.ledger(h)
+// Ran is how a cycle went that ran for a slot: its report, the exit code that says
+// so, and why it is not 0.
+type Ran struct {
+	Report agent.Report
+	Exit   int
+	Err    error
+}
+
+// RunDue runs the slot that is due, if there is one, and writes down what became of
+// it. run is given the task of the slot and tells what people are to be told.
+func (s *Setup) RunDue(run func(task string) Ran) error {
+	l := s.Slots()
 	var wrote []schedule.Record
 	l.Wrote = func(lines []schedule.Record) { wrote = append(wrote, lines...) }
-	slot, err := l.Due(conf.Schedule, a.gate(h, conf))
-	tell := a.tellSlots(h, conf, wrote)
+	slot, err := l.Due(s.Config.Schedule, s.Gate)
+	tell := s.tellSlots(wrote)
 	if slot == nil || err != nil {
 		tell.deliver()
 		if slices.ContainsFunc(wrote, func(r schedule.Record) bool { return r.Reason == idle }) {
-			_ = a.heartbeat(h, conf).Alive() // nobody is to be alarmed as there is nothing to do
+			_ = s.Heartbeat().Alive() // nobody is to be alarmed as there is nothing to do
 		}
 		return err
 	}
-	var report agent.Report
-	o.task, o.ended = slot.Task, func(r agent.Report) { report = r }
-	err = a.run(o) // which delivers what is to be told
-	res := schedule.Result{Cycle: report.Cycle, Exit: report.Exit, Awake: errors.Is(err, home.ErrAwake)}
-	if err != nil {
-		why := strings.TrimPrefix(err.Error(), "cycle "+report.Cycle+": ") // which the ledger has beside it
-		res.Error, res.Exit = text.Line(a.redacted(why), 300), exitCode(err)
+	ran := run(slot.Task)
+	res := schedule.Result{Cycle: ran.Report.Cycle, Exit: ran.Exit, Awake: errors.Is(ran.Err, home.ErrAwake)}
+	if ran.Err != nil {
+		why := strings.TrimPrefix(ran.Err.Error(), "cycle "+res.Cycle+": ") // which the ledger has beside it
+		res.Error = text.Line(s.Redactor().String(why), 300)
 	}
 	settled := slot.Settle(res)
 	if res.Awake { // what became of the slot is written down; cron need not mail it
 		return settled
 	}
-	return cmp.Or(err, settled)
+	return cmp.Or(ran.Err, settled)
 }
 
 // idle is why a slot is skipped where nothing is new.
 const idle = "idle"
 
-// gate says what keeps a home from running a slot.
-func (a *app) gate(h home.Home, conf config.Config) schedule.Gate {
-	return func(s schedule.Slot) (reason, sentence string) {
-		if why, paused := pause.Paused(h.Dir); paused {
-			return "paused", a.redacted(why)
-		}
-		if sentence := a.resting(h, int(conf.Failures.PauseAfter)); sentence != "" {
-			return "failures", sentence
-		}
-		if s.IdleSkip && agent.Idle(h, watched(h, conf)) {
-			return idle, ""
-		}
-		if err := a.affords(h, conf, s.Task); err != nil {
-			return "budget", err.Error()
-		}
-		return "", ""
+// Gate says what keeps the home from running a slot.
+func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
+	if why, paused := pause.Paused(s.Home.Stop()); paused {
+		return "paused", s.Redactor().String(why)
 	}
+	if sentence := s.resting(); sentence != "" {
+		return "failures", sentence
+	}
+	if slot.IdleSkip && agent.Idle(s.Home, s.Watched()) {
+		return idle, ""
+	}
+	if err := s.affords(slot.Task); err != nil {
+		return "budget", err.Error()
+	}
+	return "", ""
 }
 
-// watched are the files and folders whose change is news.
-func watched(h home.Home, conf config.Config) (paths []string) {
-	for _, path := range conf.Watch {
-		paths = append(paths, h.Folder(path))
-	}
-	return paths
-}
-
-// resting says until when a home is left alone after failures, and why.
-func (a *app) resting(h home.Home, pauseAfter int) string {
-	s, err := agent.Streak(h, pauseAfter)
-	until, ok := s.Rests(a.now(), pauseAfter)
+// resting says until when the home is left alone after failures, and why.
+func (s *Setup) resting() string {
+	after := int(s.Config.Failures.PauseAfter)
+	streak, err := agent.Streak(s.Home, after)
+	until, ok := streak.Rests(s.Now(), after)
 	if err != nil || !ok {
 		return ""
 	}
-	return text.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), s.Count, a.redacted(s.Cause)), 300)
+	return text.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), streak.Count, s.Redactor().String(streak.Cause)), 300)
 }
 
 // budgetPatience is how long the ledger of spending may be held by another process
@@ -104,11 +94,11 @@ const budgetPatience = 2 * time.Second
 // affords says whether the limits of the day and the month leave room for the
 // first request of a cycle and one call of a tool. Whatever else is wrong is for
 // the cycle to say.
-func (a *app) affords(h home.Home, conf config.Config, task string) error {
-	if conf.Limits == (config.Limits{}) {
+func (s *Setup) affords(task string) error {
+	if s.Config.Limits == (config.Limits{}) {
 		return nil
 	}
-	ag, err := a.agent(h, conf)
+	ag, err := s.Agent()
 	if err != nil {
 		return nil
 	}
@@ -139,22 +129,21 @@ func (t telling) deliver() {
 }
 
 // tellSlots puts down, for people to be told, what became of slots that had no cycle.
-func (a *app) tellSlots(h home.Home, conf config.Config, wrote []schedule.Record) telling {
-	if len(wrote) == 0 || len(conf.Notify) == 0 {
+func (s *Setup) tellSlots(wrote []schedule.Record) telling {
+	if len(wrote) == 0 || len(s.Config.Notify) == 0 {
 		return telling{}
 	}
-	hide := a.redactor()
-	n := a.notifier(h, conf, &proc.Runner{Env: proc.Environ(a.harmless(conf))}, hide)
+	n := s.Notifier()
 	ctx := context.Background()
 	tell := func(kind, key, text string) { _ = n.Tell(ctx, kind, key, text) }
 	for _, r := range wrote {
 		switch {
 		case r.Status == schedule.Unknown:
-			tell(notify.Missed, "unknown "+r.Slot.UTC().Format(time.RFC3339), "the process that ran the slot of "+clock(r.Slot)+" died; what its cycle did is settled at the next wake")
+			tell(notify.Missed, "unknown "+r.Slot.UTC().Format(time.RFC3339), "the process that ran the slot of "+Clock(r.Slot)+" died; what its cycle did is settled at the next wake")
 		case r.Reason == "paused":
-			agent.TellStop(ctx, h, n)
-		case r.Reason == "budget" && !toldLimit(h):
-			tell(notify.Limit, "budget "+a.now().Format(time.DateOnly), "slots are skipped: "+r.Error)
+			agent.TellStop(ctx, s.Home, n)
+		case r.Reason == "budget" && !toldLimit(s.Home):
+			tell(notify.Limit, "budget "+s.Now().Format(time.DateOnly), "slots are skipped: "+r.Error)
 		}
 	}
 	if text, key := missedText(wrote); text != "" {
@@ -184,14 +173,15 @@ func missedText(wrote []schedule.Record) (text, key string) {
 	case 0:
 		return "", ""
 	case 1:
-		text = "the slot of " + clock(first) + " had no cycle: nobody was there to wake the home"
+		text = "the slot of " + Clock(first) + " had no cycle: nobody was there to wake the home"
 	default:
-		text = fmt.Sprintf("%d slots from %s to %s had no cycle: nobody was there to wake the home", n, clock(first), clock(last))
+		text = fmt.Sprintf("%d slots from %s to %s had no cycle: nobody was there to wake the home", n, Clock(first), Clock(last))
 	}
 	return text, "missed " + first.UTC().Format(time.RFC3339)
 }
 
-func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") }
+// Clock is a moment in words.
+func Clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") }
 
 // toldLimit says whether the newest cycle ended at a limit of the day or the
 // month, of which it has told itself.

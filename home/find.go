@@ -1,0 +1,34 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Find lists the homes among folders and in them, sorted: a folder with rules.md is
+// one, and so is each such folder directly in one that is none.
+func Find(dirs ...string) (homes []string, err error) {
+	for _, dir := range dirs {
+		if is(dir) {
+			homes = append(homes, dir)
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if sub := filepath.Join(dir, e.Name()); is(sub) {
+				homes = append(homes, sub)
+			}
+		}
+	}
+	slices.Sort(homes)
+	return slices.Compact(homes), nil
+}
+
+func is(dir string) bool {
+	_, err := os.Stat(Home{dir}.Rules())
+	return err == nil
+}

@@ -1,0 +1,272 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"rouse/agent"
+	"rouse/agent/budget"
+	"rouse/agent/config"
+	"rouse/agent/model"
+	"rouse/agent/notify"
+	"rouse/agent/retention"
+	"rouse/agent/schedule"
+	"rouse/internal/redact"
+	"rouse/internal/vault"
+	"rouse/scratchpad/observation"
+	"rouse/tools"
+	"rouse/tools/command"
+	"rouse/tools/files"
+	"rouse/tools/mcp"
+	"rouse/tools/shell"
+	"rouse/tools/web"
+)
+
+// Agent is the agent of the home.
+func (s *Setup) Agent() (*agent.Agent, error) { return s.agent() }
+
+func (s *Setup) newAgent() (*agent.Agent, error) {
+	hide, err := s.hidden()
+	if err == nil {
+		_, err = s.remoteToken()
+	}
+	if err != nil {
+		return nil, err
+	}
+	set, err := s.Tools()
+	if err != nil {
+		return nil, s.Config.Wrong(err)
+	}
+	m, spending, err := s.model(hide)
+	if err != nil {
+		return nil, err
+	}
+	c := s.Config
+	return &agent.Agent{
+		Budget: spending, Notify: s.notifier(hide), Retention: s.Retention(), Waking: s.waking(),
+		Heartbeat: s.Heartbeat(), ModelName: s.ModelName(), PauseAfter: int(c.Failures.PauseAfter),
+		Home: s.Home, Workspace: s.Home.Folder(c.Workspace), Model: m, Tools: set, Boxes: s.boxes(),
+		Redact: hide, Mark: s.Runner().Mark, Now: s.Now,
+		Observations: s.Observations(), Threshold: int(c.Observations.Threshold),
+		MaxIterations: int(c.Cycle.MaxIterations), Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
+		Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
+		NotesMax:  int(c.Cycle.NotesMax), Protocol: c.Model.Protocol, ModelID: c.Model.Name + " at " + c.Model.BaseURL,
+		MaxTokens: int(c.Conversation.MaxTokens), KeepResults: int(c.Conversation.KeepResults),
+		Notes: tools.NoteMode(c.Conversation.TaskScratchpad),
+	}, nil
+}
+
+// boxes are the tools that need something running.
+func (s *Setup) boxes() (list []agent.OpenBox) {
+	list = append(list, s.notebookBox)
+	if servers, err := s.Servers(); err == nil && len(servers.Servers) > 0 {
+		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
+			o := s.serverOptions()
+			o.Started = host.Started
+			return serverBox{mcp.Start(ctx, servers, o)}
+		})
+	}
+	return list
+}
+
+// serverBox are the tools of MCP servers.
+type serverBox struct{ *mcp.Servers }
+
+// Problems are also what is seen for the first time.
+func (b serverBox) Problems() []string { return append(b.News(), b.Servers.Problems()...) }
+
+// serverOptions say how the home's MCP servers are run.
+func (s *Setup) serverOptions() mcp.Options {
+	return mcp.Options{Runner: s.Runner(), Pins: s.Home.ServerPins(), Version: s.Version}
+}
+
+// StartServers starts the MCP servers that c names, which are some of
+// [Setup.Servers]. They live no longer than ctx.
+func (s *Setup) StartServers(ctx context.Context, c mcp.Config) *mcp.Servers {
+	return mcp.Start(ctx, c, s.serverOptions())
+}
+
+// Observations says how large observations are kept.
+func (s *Setup) Observations() observation.Options {
+	o := s.Config.Observations
+	return observation.Options{
+		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Codec: observation.Codec(o.Codec), PreviewChars: int(o.PreviewChars), Now: s.Now,
+	}
+}
+
+// Tools are the tools that need nothing running.
+func (s *Setup) Tools() (*tools.Set, error) { return s.tools() }
+
+func (s *Setup) newTools() (*tools.Set, error) {
+	c, workspace := s.Config.Tools, s.Home.Folder(s.Config.Workspace)
+	timeout, most := time.Duration(c.Shell.Timeout), int64(c.MaxOutput)
+	list := []tools.Tool{tools.Echo(), shell.Tool(s.Runner(), workspace, timeout, most)}
+	folder := files.Folder{Workspace: workspace, Limit: most}
+	for _, root := range c.Files.Roots {
+		folder.Roots = append(folder.Roots, s.Home.Folder(root))
+	}
+	list = append(list, folder.Tools()...)
+	list = append(list, web.Get(web.Options{Timeout: time.Duration(c.HTTP.Timeout), MaxBytes: most, Allow: c.HTTP.Allow}))
+	exec := command.Exec{Runner: s.Runner(), Dir: workspace, Timeout: timeout, MaxOutput: most}
+	for i, spec := range c.Commands {
+		t, err := command.Tool(command.Spec(spec), exec)
+		if err != nil {
+			return nil, fmt.Errorf("tools.commands[%d]: %w", i, err)
+		}
+		list = append(list, t)
+	}
+	set, err := tools.NewSet(list...)
+	if err != nil { // only names of commands can be at fault
+		return nil, fmt.Errorf("tools.commands: %w", err)
+	}
+	return set, nil
+}
+
+// ModelName is the name by which replies are counted and priced.
+func (s *Setup) ModelName() string {
+	if s.Config.Model.Provider == "offline" {
+		return "offline"
+	}
+	return s.Config.Model.Name
+}
+
+// model is the model of the home, which keeps to the limits of the home.
+func (s *Setup) model(hide *redact.Redactor) (agent.Model, *budget.Budget, error) {
+	m, err := s.client(hide)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := s.Budget()
+	if err != nil || !b.Limited() {
+		return m, b, err
+	}
+	c := s.Config
+	prices, err := s.Prices()
+	if err != nil {
+		return nil, nil, err
+	}
+	price, _ := prices.Of(c.Model.Name)
+	if c.Limits.Limited() && c.Model.Provider != "offline" {
+		if price, err = prices.Need(c.Model.Name); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &budget.Model{Next: m, Budget: b, Price: price, MaxOutput: int(c.Model.MaxOutput)}, b, nil
+}
+
+// client asks the model.
+func (s *Setup) client(hide *redact.Redactor) (agent.Model, error) {
+	m := s.Config.Model
+	if m.Provider == "offline" {
+		return &model.Offline{}, nil
+	}
+	return model.NewClient(model.Options{
+		BaseURL: m.BaseURL, Key: s.Getenv(m.APIKeyEnv), KeyName: m.APIKeyEnv, Name: m.Name,
+		MaxOutput: int(m.MaxOutput), IdleTimeout: time.Duration(m.IdleTimeout), Retries: int(m.Retries), Redact: hide.String,
+	})
+}
+
+// CheckModel says why the model could not be asked.
+func (s *Setup) CheckModel() error {
+	_, err := s.client(nil)
+	return err
+}
+
+// Budget is what the home may still spend.
+func (s *Setup) Budget() (*budget.Budget, error) { return s.budget() }
+
+func (s *Setup) newBudget() (*budget.Budget, error) {
+	amount := func(l config.Limit) budget.Amount {
+		return budget.Amount{Tokens: int64(l.Tokens), Money: budget.Money(l.Money), Calls: int64(l.Calls)}
+	}
+	l := s.Config.Limits
+	b := &budget.Budget{
+		Path: s.Home.Spend(), Now: s.Now,
+		Limits: budget.Limits{Call: amount(l.Call), Cycle: amount(l.Cycle), Day: amount(l.Day), Month: amount(l.Month)},
+	}
+	if !b.Limited() {
+		return b, nil
+	}
+	prices, err := s.Prices()
+	b.Currency = prices.Currency
+	return b, err
+}
+
+// waking is what cycles and the schedule tell each other.
+func (s *Setup) waking() agent.Waking {
+	wake := s.Config.Cycle.NextWake
+	return agent.Waking{
+		Min: time.Duration(wake.Min), Max: time.Duration(wake.Max),
+		Ask:      func(when time.Time) error { return s.Slots().Ask(schedule.NextWake, when) },
+		IdleSkip: slices.ContainsFunc(s.Config.Schedule, func(e schedule.Entry) bool { return e.IdleSkip }), Watch: s.Watched(),
+	}
+}
+
+// Watched are the files and folders whose change is news.
+func (s *Setup) Watched() (paths []string) {
+	for _, path := range s.Config.Watch {
+		paths = append(paths, s.Home.Folder(path))
+	}
+	return paths
+}
+
+// Notifier tells people of the home.
+func (s *Setup) Notifier() *notify.Notifier { return s.notifier(s.Redactor()) }
+
+func (s *Setup) notifier(hide *redact.Redactor) *notify.Notifier {
+	n := &notify.Notifier{Path: s.Home.Told(), Home: s.Home.Dir, Runner: s.Runner(), Redact: hide, Now: s.Now}
+	for _, sink := range s.Config.Notify {
+		n.Sinks = append(n.Sinks, notify.Sink(sink))
+	}
+	return n
+}
+
+// Heartbeat is the home's sign of life.
+func (s *Setup) Heartbeat() notify.Heartbeat {
+	return notify.Heartbeat{Target: s.Config.Heartbeat, Home: s.Home.Dir, Now: s.Now}
+}
+
+// Retention is how long the home keeps what cycles leave.
+func (s *Setup) Retention() *retention.Store {
+	r := s.Config.Retention
+	return &retention.Store{
+		Home: s.Home, Now: s.Now,
+		Policy: retention.Policy{Keep: time.Duration(r.Keep), KeepFailed: time.Duration(r.KeepFailed)},
+	}
+}
+
+// credentials are what the connections of a home come to.
+type credentials struct {
+	// env are the fields that are granted to cells, as NAME=value; of those named
+	// in secret the values are never saved.
+	env, secret []string
+	// hidden are the secret values of all connections, granted or not, by name.
+	hidden map[string]string
+}
+
+// readCredentials reads the connections of the vault and of .env, if there are
+// any, and grants those that rouse.yaml names.
+func (s *Setup) readCredentials() (credentials, error) {
+	var all []vault.Variable
+	if v := Vault(s.Home, s.Process); v.Exists() {
+		known, err := v.Load()
+		if err != nil {
+			return credentials{}, err
+		}
+		all = known.Variables()
+	}
+	env, err := vault.ReadEnv(s.Home.Env())
+	if err != nil {
+		return credentials{}, err
+	}
+	all = append(all, env...)
+	granted, err := vault.Grant(all, s.Config.Notebook.Credentials)
+	if err != nil {
+		return credentials{}, s.Config.Wrong(fmt.Errorf("notebook.credentials: %w", err))
+	}
+	secret := slices.Sorted(maps.Keys(vault.Secrets(granted)))
+	return credentials{vault.Environ(granted), secret, vault.Secrets(all)}, nil
+}

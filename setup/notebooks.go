@@ -1,0 +1,210 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"rouse/agent"
+	"rouse/agent/model"
+	"rouse/internal/disk"
+	"rouse/internal/redact"
+	"rouse/tools"
+	"rouse/tools/notebook"
+	"rouse/tools/notebook/local"
+	"rouse/tools/notebook/remote"
+	"rouse/tools/notebook/serve"
+)
+
+// How long notebooks may take to save their variables: who was told to stop has
+// little time.
+const (
+	NotebookPatience = time.Minute
+	notebookHurry    = 3 * time.Second
+)
+
+// Notebooks are the notebooks of the home, with a model for their cells; close
+// saves their variables and ends them.
+func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(), err error) {
+	granted, err := s.credentials()
+	if err != nil {
+		return nil, nil, err
+	}
+	hide := s.Redactor().And(granted.hidden)
+	asked, spending, err := s.model(hide)
+	if err != nil {
+		return nil, nil, err
+	}
+	spending.Begin("notebook")
+	ask := func(ctx context.Context, _ string, req model.Request) (model.Reply, error) {
+		return asked.Reply(ctx, req)
+	}
+	if m, err = s.manager(hide, bridge{agent.Host{Ask: ask}, s.Config.Model.Name}); err != nil {
+		return nil, nil, err
+	}
+	return m, (&notebookBox{ctx: ctx, manager: m}).Close, nil
+}
+
+// manager makes the manager of the notebooks; cells ask llm.
+func (s *Setup) manager(hide *redact.Redactor, llm notebook.LLM) (*notebook.Manager, error) {
+	open, err := s.runtimes(llm)
+	if err != nil {
+		return nil, err
+	}
+	return &notebook.Manager{Dir: s.Home.Notebooks(), FS: disk.OS{}, Open: open, Redact: hide, Now: s.Now}, nil
+}
+
+// runtimes opens the runtimes: processes of ours, or those of a server.
+func (s *Setup) runtimes(llm notebook.LLM) (func(name, dir string) (notebook.Runtime, error), error) {
+	token, err := s.remoteToken()
+	if err != nil {
+		return nil, err
+	}
+	granted, err := s.credentials()
+	if err != nil {
+		return nil, err
+	}
+	if c := s.Config.Notebook; c.Backend == "remote" {
+		client := &remote.Client{
+			Endpoint: c.Endpoint, Token: token, TokenName: "the token in $" + c.TokenEnv, Env: granted.env, Secret: granted.secret, LLM: llm,
+		}
+		return func(name, _ string) (notebook.Runtime, error) { return client.Open(name) }, nil
+	}
+	c := s.local(llm)
+	c.Env, c.Secret = granted.env, granted.secret
+	return func(_, dir string) (notebook.Runtime, error) {
+		// What the environment has is named from the next cycle on.
+		_, _ = c.Libraries(context.Background(), s.Home.Notebooks())
+		return c.Open(dir)
+	}, nil
+}
+
+// remoteToken is the token of the server that rouse.yaml names, if it names one.
+func (s *Setup) remoteToken() (string, error) {
+	c := s.Config.Notebook
+	if c.Backend != "remote" {
+		return "", nil
+	}
+	token := s.Getenv(c.TokenEnv)
+	if token == "" {
+		return "", fmt.Errorf("rouse.yaml: notebook.token_env: there is no token in $%s", c.TokenEnv)
+	}
+	return token, nil
+}
+
+func (s *Setup) local(llm notebook.LLM) local.Config {
+	c := s.Config.Notebook
+	return local.Config{
+		Runner: s.Runner(), FS: disk.OS{}, Workspace: s.Home.Folder(s.Config.Workspace), Python: c.Python, Isolated: c.Isolated,
+		Limits: notebook.Limits{Default: time.Duration(c.Timeout), Idle: time.Duration(c.Idle), Max: time.Duration(c.Max)},
+		Memory: int64(c.Memory), MaxOutput: int64(s.Config.Tools.MaxOutput), InstallEnv: local.InstallEnviron(s.Environ), LLM: llm,
+	}
+}
+
+// OpenServed opens the runtimes that are served to others: as the home's own,
+// each in a folder of its own.
+func (s *Setup) OpenServed(p serve.Place) (notebook.Runtime, error) {
+	c := s.local(p.LLM)
+	c.Workspace, c.Env, c.Secret = filepath.Join(p.Dir, "workspace"), p.Env, p.Secret
+	return c.Open(p.Dir)
+}
+
+// notebookBox offers the notebook tool in a cycle.
+func (s *Setup) notebookBox(ctx context.Context, host agent.Host) agent.Box {
+	b := &notebookBox{ctx: ctx}
+	hide, err := s.hidden()
+	if err == nil {
+		b.manager, err = s.manager(hide, bridge{host, s.Config.Model.Name})
+	}
+	if err != nil {
+		b.problems = []string{"notebooks: " + err.Error()}
+		return b
+	}
+	if s.Config.Notebook.Backend == "remote" {
+		b.tools = []tools.Tool{notebook.Tool(b.manager, nil)} // what the server has, cells find out
+		return b
+	}
+	libraries, found := s.local(nil).Known(b.manager.Dir)
+	switch python := s.Config.Notebook.Python; {
+	case found:
+		b.tools = []tools.Tool{notebook.Tool(b.manager, libraries)}
+	case python != "": // without, a machine that has no Python has no notebooks, which the doctor says
+		b.problems = []string{fmt.Sprintf("notebooks: notebook.python %s is not there", python)}
+	}
+	return b
+}
+
+// notebookBox is the notebook tool in a cycle.
+type notebookBox struct {
+	ctx      context.Context
+	manager  *notebook.Manager
+	tools    []tools.Tool
+	problems []string
+}
+
+// Tools is the notebook tool, if there is a Python to run it.
+func (b *notebookBox) Tools() []tools.Tool { return b.tools }
+
+// Problems are why there is none.
+func (b *notebookBox) Problems() []string { return b.problems }
+
+// Close saves the variables of all notebooks and ends them.
+func (b *notebookBox) Close() {
+	if b.manager == nil {
+		return
+	}
+	patience := NotebookPatience
+	if b.ctx.Err() != nil {
+		patience = notebookHurry
+		b.manager.Cancel()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	// What could not be saved is told to the next cell.
+	_ = b.manager.Close(ctx)
+}
+
+// bridge answers the cells that ask a model with the model of the cycle.
+type bridge struct {
+	host agent.Host
+	name string
+}
+
+// Complete asks the model.
+func (b bridge) Complete(ctx context.Context, p notebook.Prompt) (notebook.Completion, error) {
+	req := model.Request{Force: p.Force, MaxOutput: p.MaxTokens}
+	if p.System != "" {
+		req.Messages = append(req.Messages, model.Message{Role: model.System, Content: p.System})
+	}
+	for _, m := range p.Messages {
+		message := model.Message{Role: m.Role, Content: m.Content, Call: m.Call}
+		for _, c := range m.Calls {
+			message.Calls = append(message.Calls, model.Call(c))
+		}
+		req.Messages = append(req.Messages, message)
+	}
+	for _, f := range p.Tools {
+		req.Tools = append(req.Tools, model.Tool(f))
+	}
+	reply, err := b.host.Ask(ctx, "notebook", req)
+	if err != nil {
+		return notebook.Completion{}, fmt.Errorf("ask the model: %w", err)
+	}
+	done := notebook.Completion{Text: reply.Text, Input: reply.Usage.Input, Output: reply.Usage.Output}
+	for _, c := range reply.Calls {
+		done.Calls = append(done.Calls, notebook.Call(c))
+	}
+	return done, nil
+}
+
+// Search asks a model that searches the web by itself, as those with "search" in
+// their names do; others cannot.
+func (b bridge) Search(ctx context.Context, query string) (string, error) {
+	if !strings.Contains(b.name, "search") {
+		return "", notebook.ErrNoSearch
+	}
+	done, err := b.Complete(ctx, notebook.Prompt{Messages: []notebook.Message{{Role: model.User, Content: query}}})
+	return done.Text, err
+}

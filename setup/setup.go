@@ -1,0 +1,186 @@
+// Package setup opens a home: it is where everything that a home needs is made,
+// each thing once, from its configuration and from what the process was started
+// with.
+//
+// [Open] reads rouse.yaml and nothing else. What else there is, such as prices,
+// credentials or an agent, is made when somebody first asks for it and is the
+// same for all who ask after that, so that no file is read twice. Several homes
+// may be open at once: there are no globals, and nothing here prints, reads flags
+// or ends the process. What goes wrong is for the operator to mend, in the
+// configuration or in the environment, unless it says otherwise.
+//
+// [Setup.RunDue] is how a home runs the slot of its schedule that is due, and
+// [Setup.Standing] says how a home stands that is left alone.
+package setup
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"rouse/agent"
+	"rouse/agent/budget"
+	"rouse/agent/config"
+	"rouse/agent/schedule"
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/proc"
+	"rouse/internal/redact"
+	"rouse/internal/vault"
+	"rouse/tools"
+	"rouse/tools/mcp"
+)
+
+// Process is what a home is opened with beside its own files.
+type Process struct {
+	Environ []string         // as that of [os.Environ]
+	Now     func() time.Time // the wall clock
+	Version string           // of the program
+}
+
+// Getenv looks a variable up in the environment; "" is none.
+func (p Process) Getenv(name string) string {
+	for i := len(p.Environ) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(p.Environ[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// Setup is a home that is open. It may be used by several goroutines.
+type Setup struct {
+	Process
+	Home   home.Home
+	Config config.Config
+
+	redactor    func() *redact.Redactor
+	hidden      func() (*redact.Redactor, error)
+	runner      func() *proc.Runner
+	prices      func() (budget.Prices, error)
+	budget      func() (*budget.Budget, error)
+	ledger      func() *schedule.Ledger
+	servers     func() (mcp.Config, error)
+	credentials func() (credentials, error)
+	tools       func() (*tools.Set, error)
+	agent       func() (*agent.Agent, error)
+}
+
+// Open reads the configuration of a home.
+func Open(h home.Home, p Process) (*Setup, error) {
+	c, err := config.Load(h.Config(), p.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkWorkspace(h, h.Folder(c.Workspace)); err != nil {
+		return nil, c.Wrong(err)
+	}
+	s := &Setup{Process: p, Home: h, Config: c}
+	s.redactor = sync.OnceValue(func() *redact.Redactor { return redact.FromEnv(p.Environ, s.SecretNames()) })
+	s.hidden = sync.OnceValues(s.hide)
+	s.runner = sync.OnceValue(func() *proc.Runner {
+		return &proc.Runner{Mark: rand.Text(), Env: proc.Environ(s.harmless())}
+	})
+	s.prices = sync.OnceValues(func() (budget.Prices, error) { return budget.LoadPrices(h.Prices()) })
+	s.budget = sync.OnceValues(s.newBudget)
+	s.ledger = sync.OnceValue(func() *schedule.Ledger { return Ledger(h, p.Now) })
+	s.servers = sync.OnceValues(func() (mcp.Config, error) {
+		return mcp.Load(h.Servers(), mcp.Variables{Get: p.Getenv, Own: s.ownKeys()})
+	})
+	s.credentials = sync.OnceValues(s.readCredentials)
+	s.tools = sync.OnceValues(s.newTools)
+	s.agent = sync.OnceValues(s.newAgent)
+	return s, nil
+}
+
+// ownKeys are the variables that hold keys of Rouse's own.
+func (s *Setup) ownKeys() []string {
+	return []string{s.Config.Model.APIKeyEnv, s.Config.Notebook.TokenEnv, vault.KeyVariable}
+}
+
+// SecretNames are the variables whose values are hidden, beside those that are
+// secret by their name.
+func (s *Setup) SecretNames() []string { return slices.Concat(s.Config.Secrets, s.ownKeys()) }
+
+// Redactor hides the secrets of the environment.
+func (s *Setup) Redactor() *redact.Redactor { return s.redactor() }
+
+// Runner starts processes, in an environment without secrets.
+func (s *Setup) Runner() *proc.Runner { return s.runner() }
+
+// Prices are those of prices.yaml.
+func (s *Setup) Prices() (budget.Prices, error) { return s.prices() }
+
+// Servers are the MCP servers that .mcp.json names.
+func (s *Setup) Servers() (mcp.Config, error) { return s.servers() }
+
+// Slots is the ledger of the home's slots.
+func (s *Setup) Slots() *schedule.Ledger { return s.ledger() }
+
+// Ledger is that of the slots of a home that need not be open.
+func Ledger(h home.Home, now func() time.Time) *schedule.Ledger {
+	l := &schedule.Ledger{Path: h.Slots(), Now: now}
+	if info, err := os.Stat(h.Config()); err == nil {
+		l.Since = info.ModTime()
+	}
+	return l
+}
+
+// Vault is where the credentials of a home are.
+func Vault(h home.Home, p Process) vault.Vault {
+	return vault.Vault{FS: disk.OS{}, File: h.Vault(), KeyFile: h.VaultKey(), Key: p.Getenv(vault.KeyVariable)}
+}
+
+// hide makes the redactor of what a cycle reads: that of the environment, of
+// .mcp.json and of all connections.
+func (s *Setup) hide() (*redact.Redactor, error) {
+	servers, err := s.Servers()
+	if err != nil {
+		return nil, err
+	}
+	granted, err := s.credentials()
+	return s.Redactor().And(servers.Secrets()).And(granted.hidden), err
+}
+
+// harmless is the environment without the variables that hold secrets, such as
+// an LC_TOKEN, which would pass as one of the language.
+func (s *Setup) harmless() []string {
+	return slices.DeleteFunc(slices.Clone(s.Environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return redact.IsSecretName(name) || name == s.Config.Model.APIKeyEnv || slices.Contains(s.Config.Secrets, name)
+	})
+}
+
+// checkWorkspace refuses a workspace in which tools could change the agent's own
+// files: its memory, its rules, its configuration and its logs.
+func checkWorkspace(h home.Home, dir string) error {
+	home, dir := resolved(h.Dir), resolved(dir)
+	if below(home, dir) {
+		return fmt.Errorf("workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
+	}
+	for _, own := range []string{h.Memory(), h.Logs(), h.Bin()} {
+		if below(dir, resolved(own)) {
+			return fmt.Errorf("workspace %s is among the agent's own files; name another folder", dir)
+		}
+	}
+	return nil
+}
+
+// resolved is a path without links, as far as it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// below says whether a path is at or in a folder.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,200 @@
+package setup
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"rouse/agent/budget"
+	"rouse/agent/notify"
+	"rouse/agent/pause"
+	"rouse/agent/retention"
+	"rouse/agent/schedule"
+	"rouse/home"
+)
+
+// Standing is how a home stands that is left alone. Its JSON is that of `rouse status`.
+type Standing struct {
+	LastSlot *Slot      `json:"last_slot"`
+	NextSlot *time.Time `json:"next_slot"`
+	// NextWake is when a cycle asked to be woken.
+	NextWake    *time.Time      `json:"next_wake"`
+	Limits      []Use           `json:"limits"`
+	Disk        *retention.Size `json:"disk"`
+	Undelivered []Undelivered   `json:"undelivered"`
+	Problems    []string        `json:"problems"`
+}
+
+// Use is how much of a limit is used.
+type Use struct {
+	Name  string `json:"name"`
+	Used  string `json:"used"`
+	Limit string `json:"limit"`
+}
+
+// Undelivered is a notification that a sink did not take yet.
+type Undelivered struct {
+	Kind   string    `json:"kind"`
+	Time   time.Time `json:"time"`
+	Text   string    `json:"text"`
+	Sink   string    `json:"sink"`
+	Status string    `json:"status"`
+	Error  string    `json:"error"`
+}
+
+// StandingOf is the standing of a home that need not be open: what is wrong with
+// its configuration is a problem too. failed says that its newest cycle failed.
+func StandingOf(h home.Home, p Process, failed bool) Standing {
+	s, err := Open(h, p)
+	if err != nil {
+		st := newStanding()
+		st.problem(err)
+		return st
+	}
+	return s.Standing(failed)
+}
+
+func newStanding() Standing {
+	return Standing{Problems: []string{}, Limits: []Use{}, Undelivered: []Undelivered{}}
+}
+
+// Standing sums up the schedule, the limits, the disk and what people were to be
+// told. What cannot be read is a problem too. failed says that the newest cycle
+// failed, so that the home may be left to rest.
+func (s *Setup) Standing(failed bool) Standing {
+	st := newStanding()
+	s.addSlots(&st)
+	if failed && len(s.Config.Schedule) > 0 {
+		if sentence := s.resting(); sentence != "" {
+			st.Problems = append(st.Problems, "the home "+sentence)
+		}
+	}
+	st.problem(s.addLimits(&st))
+	size, err := s.Retention().Size()
+	st.Disk = &size
+	st.problem(err)
+	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
+	return st
+}
+
+func (st *Standing) problem(err error) {
+	if err != nil {
+		st.Problems = append(st.Problems, err.Error())
+	}
+}
+
+func (s *Setup) addSlots(st *Standing) {
+	sum, err := s.Slots().Summary(s.Config.Schedule)
+	st.problem(err)
+	if sum.Last != nil {
+		last := SlotOf(*sum.Last)
+		st.LastSlot = &last
+	}
+	if !sum.Next.IsZero() {
+		st.NextSlot = &sum.Next
+	}
+	if !sum.Asked.IsZero() {
+		st.NextWake = &sum.Asked
+	}
+	st.Problems = append(st.Problems, sum.Problems...)
+	if why, paused := pause.Paused(s.Home.Stop()); paused {
+		st.Problems = append(st.Problems, "the home is paused; go on with rouse resume: "+why)
+	}
+}
+
+func (s *Setup) addLimits(st *Standing) error {
+	if _, err := s.Prices(); err != nil {
+		return err
+	}
+	uses, err := s.Uses()
+	st.Limits = append(st.Limits, uses...)
+	if err != nil || len(uses) == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
+	defer cancel()
+	b, _ := s.Budget()
+	if damage, err := b.Damage(ctx); err == nil && damage != "" {
+		st.Problems = append(st.Problems, damage)
+	}
+	return nil
+}
+
+// Uses is how much of the limits of the day and the month is used, nothing before
+// the first cycle.
+func (s *Setup) Uses() (list []Use, err error) {
+	b, err := s.Budget()
+	if err != nil || b.Limits.Day == (budget.Amount{}) && b.Limits.Month == (budget.Amount{}) {
+		return nil, err
+	}
+	if _, err := os.Stat(s.Home.Logs()); err != nil { // no cycle yet
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
+	defer cancel()
+	uses, err := b.Uses(ctx)
+	for _, u := range uses {
+		list = append(list, Use(u))
+	}
+	return list, err
+}
+
+// tellFor is how long the status speaks of a notification that did not arrive.
+const tellFor = 7 * 24 * time.Hour
+
+func (st *Standing) addUndelivered(n *notify.Notifier, since time.Time) error {
+	recent, err := n.Recent()
+	for _, m := range recent {
+		for _, d := range m.Deliveries {
+			if d.Status != notify.Sent && m.Event.Time.After(since) {
+				st.Undelivered = append(st.Undelivered, Undelivered{m.Event.Kind, m.Event.Time, m.Event.Text, d.Sink, d.Status, d.Error})
+			}
+		}
+	}
+	return err
+}
+
+// Slot is what became of one slot, or of several in a row. Its JSON is that of
+// `rouse slots`.
+type Slot struct {
+	Slot   time.Time       `json:"slot"`
+	Last   time.Time       `json:"last,omitzero"`
+	Count  int             `json:"count"`
+	Cron   string          `json:"cron"`
+	Status schedule.Status `json:"status"`
+	Reason string          `json:"reason"`
+	Cycle  string          `json:"cycle"`
+	Exit   *int            `json:"exit"`
+	Error  string          `json:"error"`
+	Time   time.Time       `json:"time"`
+}
+
+// Asked is the status of a wake that a cycle asked for and that is yet to come.
+const Asked schedule.Status = "asked"
+
+// SlotOf is a slot as people are shown it.
+func SlotOf(r schedule.Record) Slot {
+	return Slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time}
+}
+
+// NewestSlots are the newest slots, at most limit or with 0 all, the newest first,
+// after a wake that a cycle asked for.
+func (s *Setup) NewestSlots(limit int) ([]Slot, error) {
+	list := []Slot{}
+	for r, err := range s.Slots().Slots() {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, SlotOf(r))
+	}
+	slices.Reverse(list)
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	sum, err := s.Slots().Summary(s.Config.Schedule)
+	if err == nil && !sum.Asked.IsZero() {
+		list = slices.Insert(list, 0, Slot{Slot: sum.Asked, Count: 1, Cron: schedule.NextWake, Status: Asked})
+	}
+	return list, err
+}

@@ -1,0 +1,105 @@
+package setup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"rouse/agent/schedule"
+	"rouse/home"
+	"rouse/internal/proc"
+	"rouse/internal/vault"
+)
+
+// Waker wakes homes as their schedules say, each in a process of its own:
+// `rouse run --due`.
+type Waker struct {
+	Process
+	Program string // rouse
+	// Say tells the operator something about a home.
+	Say func(dir, text string)
+	// Hangs is the time that a child has beyond its cycle's own, to begin and to
+	// save, and Grace how long it may take to end when it is told to; 0 are 5
+	// minutes and 30 seconds.
+	Hangs, Grace time.Duration
+
+	mu       sync.Mutex
+	timeouts map[string]time.Duration // of the homes' cycles
+}
+
+// Scheduler wakes the homes among and in the folders.
+func (w *Waker) Scheduler(dirs []string, limit int) *schedule.Scheduler {
+	return &schedule.Scheduler{
+		Homes: func() ([]string, error) { return home.Find(dirs...) },
+		Load:  w.load, Wake: w.wake, Say: w.say, Limit: limit, Now: w.Now,
+		Config: func(dir string) string { return home.Home{Dir: dir}.Config() },
+		Ledger: func(dir string) *schedule.Ledger { return Ledger(home.Home{Dir: dir}, w.Now) },
+	}
+}
+
+func (w *Waker) say(dir, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Say(dir, text)
+}
+
+func (w *Waker) load(dir string) (schedule.Plan, error) {
+	s, err := Open(home.Home{Dir: dir}, w.Process)
+	if err != nil {
+		return schedule.Plan{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timeouts == nil {
+		w.timeouts = map[string]time.Duration{}
+	}
+	w.timeouts[dir] = time.Duration(s.Config.Cycle.Timeout)
+	return schedule.Plan{Entries: s.Config.Schedule, Watch: s.Watched()}, nil
+}
+
+// wake runs a cycle with the variables of the home's .env, as cron does; one that
+// hangs is ended.
+func (w *Waker) wake(ctx context.Context, dir string) {
+	w.mu.Lock()
+	timeout := w.timeouts[dir] + cmp.Or(w.Hangs, 5*time.Minute)
+	w.mu.Unlock()
+	variables, err := vault.ReadEnv(home.Home{Dir: dir}.Env())
+	if err != nil {
+		w.say(dir, err.Error())
+	}
+	var env []string
+	for _, v := range variables {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	out := &firstBytes{left: 4 << 10}
+	exit, err := (&proc.Runner{Env: w.Environ}).Run(ctx, proc.Command{
+		Argv: []string{w.Program, "run", "--due", "--home", dir}, Dir: dir, Env: env,
+		Stdout: out, Stderr: out, Timeout: timeout, Grace: cmp.Or(w.Grace, 30*time.Second),
+	})
+	switch {
+	case err != nil:
+		w.say(dir, err.Error())
+	case exit.Cause == proc.TimedOut:
+		w.say(dir, fmt.Sprintf("the cycle hung and was ended after %s", timeout))
+	}
+	for line := range strings.Lines(out.String()) {
+		w.say(dir, strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// firstBytes keeps the beginning of what is written to it.
+type firstBytes struct {
+	bytes.Buffer
+	left int
+}
+
+func (f *firstBytes) Write(p []byte) (int, error) {
+	n := min(len(p), f.left)
+	f.left -= n
+	f.Buffer.Write(p[:n])
+	return len(p), nil
+}
