@@ -76,6 +76,9 @@ type Agent struct {
 	PauseAfter int
 	// ModelName is what the model is called in the journal.
 	ModelName string
+	// Version is the binary's, and Config the configuration that holds, for people.
+	Version string
+	Config  []byte
 	// Watch, unless nil, is told of each event as it is journalled.
 	Watch func(journal.Event)
 }

@@ -32,6 +32,8 @@ type cycle struct {
 	dispatcher *dispatcher.Dispatcher
 	talk       talk
 	rules      string
+	unruled    error // why there are no rules
+	described  int   // tools of which there is a copy
 
 	iterations, used atomic.Int64 // used are tokens
 	problems         int

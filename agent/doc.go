@@ -23,6 +23,8 @@
 //     settle.go the rest of the cycle.
 //   - agent/conversation decides what the model sees, agent/model asks it; talk.go
 //     and view.go here are between the two.
+//   - agent/made keeps copies of what cycles were made of, which their journals
+//     name: rules, configuration, tools.
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
 //     are for a home that is left alone; unattended.go calls them.
 //   - journal is the record of a cycle, in which the dispatcher writes

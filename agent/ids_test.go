@@ -107,7 +107,7 @@ func (r *rig) contents() map[string]string {
 	r.t.Helper()
 	all := map[string]string{}
 	for _, dir := range []string{r.home.Memory(), r.home.Logs()} {
-		names, err := filepath.Glob(filepath.Join(dir, "*"))
+		names, err := filepath.Glob(filepath.Join(dir, "*.*"))
 		r.must(err)
 		for _, name := range names {
 			all[name] = r.read(name)

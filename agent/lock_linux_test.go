@@ -28,7 +28,7 @@ func TestParallelStarts(t *testing.T) {
 		s := newSite(t, filepath.Join(quickDir(t), "home"))
 		server := modeltest.New(modeltest.Reply{Stall: true, Repeat: true})
 		kill := s.race(t, server)
-		if got := s.files(); len(got) != 5 || s.active() != oldState { // journal, log, active.yaml, _before, logs/retention
+		if got := s.files(); len(got) != 6 || s.active() != oldState { // journal, log, active.yaml, _before, logs/retention, logs/made
 			t.Fatalf("round %d: files %q", round, got)
 		}
 		if n := len(server.Requests()); n != 1 {

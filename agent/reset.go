@@ -96,5 +96,9 @@ func (a *Agent) clean() error {
 			return err
 		}
 	}
-	return nil
+	copies, err := a.copies().Old(a.now().AddDate(100, 0, 0)) // however wrong the clock was
+	if err == nil {
+		_, err = a.copies().Remove(copies...)
+	}
+	return err
 }

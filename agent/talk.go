@@ -23,6 +23,8 @@ type talk interface {
 	Actions(model.Reply) ([]dispatcher.Action, error)
 	// Add takes the result of the next action.
 	Add(dispatcher.Observation)
+	// Described are the tools of the last request.
+	Described() []model.Tool
 	// Shrink makes the next request smaller than the last.
 	Shrink()
 	// Visible are the results that the model can see.
@@ -124,6 +126,9 @@ func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
 	turn.Urge = a.urge(turn)
 	req, pruned, err := c.talk.Request(turn)
 	c.asked = pruned.Tokens
+	if err == nil {
+		err = a.keepTools(c, c.talk.Described())
+	}
 	if err == nil && len(pruned.Steps)+pruned.Folded > 0 {
 		err = c.journal.Append(&journal.Prune{Steps: pruned.Steps, Folded: pruned.Folded, Tokens: pruned.Tokens})
 	}

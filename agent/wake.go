@@ -64,9 +64,8 @@ func (a *Agent) open() (*cycle, error) {
 
 // prepare gives the cycle what its run needs.
 func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
-	rules, err := a.Home.ReadRules()
-	if err != nil {
-		return fmt.Errorf("read the rules: %w", err)
+	if c.unruled != nil {
+		return fmt.Errorf("read the rules: %w", c.unruled)
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
 		Tools: a.Tools, State: c.state, Journal: j, Locked: a.Locked, Now: a.Now, Kept: c.kept != "", Notes: a.Notes,
@@ -75,8 +74,7 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 			Redact: a.Redact, Turn: c.turn, Threshold: a.Threshold, MaxAnswer: a.maxAnswer(c), Summarise: a.summariser(c),
 		},
 	}
-	c.rules = rules
-	a.speak(c, rules, a.protocol(c))
+	a.speak(c, c.rules, a.protocol(c))
 	return c.begin(a.Task)
 }
 
@@ -98,6 +96,7 @@ func (a *Agent) Preview() (model.Request, error) {
 	if c.base, _, err = a.Home.Load(); err != nil {
 		return model.Request{}, err
 	}
+	c.rules, c.unruled = a.Home.ReadRules()
 	c.state = c.base.Clone()
 	if err := a.prepare(c, unrecorded{}); err != nil {
 		return model.Request{}, err
@@ -115,13 +114,17 @@ func (unrecorded) Sync() error                  { return nil }
 
 // record opens the cycle's record: the event wake, then the snapshot _before.
 func (a *Agent) record(c *cycle, settled string) error {
-	wake := &journal.Wake{Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark}
+	texts := a.ingredients(c)
+	wake := &journal.Wake{
+		Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark, Version: a.Version, Made: sums(texts),
+	}
 	if c.base.Large() {
 		wake.Warning = "the memory is above 512 KiB, and each request to the model carries it"
 	}
 	if err := c.journal.Append(wake); err != nil {
 		return err
 	}
+	a.keep(c, texts)
 	return c.base.Snapshot(laterSync{a.disk()}, a.Home.Before(c.id))
 }
 

@@ -135,6 +135,9 @@ func (h Home) Told() string { return filepath.Join(h.Logs(), "notify.json") }
 // Stop is the file that stops the home while it is there, whoever made it.
 func (h Home) Stop() string { return filepath.Join(h.Dir, "STOP") }
 
+// Made is the folder with copies of what cycles were made of.
+func (h Home) Made() string { return filepath.Join(h.Logs(), "made") }
+
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 

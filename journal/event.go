@@ -65,6 +65,12 @@ type Wake struct {
 	Made    map[string]string `json:"made,omitempty"`
 }
 
+// Made says what else the cycle is made of, once that is known, and again where it
+// changes.
+type Made struct {
+	Made map[string]string `json:"made"` // as in [Wake]
+}
+
 // Request says that the model is about to be asked.
 type Request struct {
 	Iteration int `json:"iteration"`
@@ -200,6 +206,7 @@ const (
 )
 
 func (*Wake) event() string     { return "wake" }
+func (*Made) event() string     { return "made" }
 func (*Request) event() string  { return "request" }
 func (*Reply) event() string    { return "reply" }
 func (*Intent) event() string   { return "intent" }
@@ -243,7 +250,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made),
 	} {
 		if p.event() == kind {
 			return p

@@ -46,6 +46,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	}
 	c := s.Config
 	return &agent.Agent{
+		Version: s.Version, Config: c.Held(),
 		Budget: spending, Notify: s.notifier(hide), Retention: s.Retention(), Waking: s.waking(),
 		Heartbeat: s.Heartbeat(), ModelName: s.ModelName(), PauseAfter: int(c.Failures.PauseAfter),
 		Home: s.Home, Workspace: s.Home.Folder(c.Workspace), Model: m, Tools: set, Boxes: s.boxes(),

@@ -17,8 +17,8 @@ type JSON struct {
 	Repairable func(tool string) bool
 
 	gauge
-	tools     string // as they are described
-	described int    // how many they are: more may come, last in the list
+	tools     string       // as they are described
+	described []model.Tool // which they are: more may come, last in the list
 	results   []dispatcher.Observation
 	earlier   fold // what became of the results before these
 	more      int  // actions in the last reply that were not carried out
@@ -82,8 +82,9 @@ func (c *JSON) Request(t Turn) (model.Request, Pruned, error) {
 	if err != nil {
 		return model.Request{}, Pruned{}, err
 	}
-	if c.described != len(t.Tools) {
-		c.tools, c.described = c.describe(t), len(t.Tools)
+	if len(c.described) != len(t.Tools) {
+		c.described = described(t.Tools, c.Notes)
+		c.tools = describe(c.described)
 	}
 	head, tail := t.intro()+state+c.tools+t.kept(), instructions(t.Choose)
 	if t.Urge != "" {
@@ -139,6 +140,9 @@ func (c *JSON) fit(beside int) (p Pruned) {
 // found too long.
 func (c *JSON) Shrink() { c.MaxTokens = c.tokens(c.last) * 3 / 4 }
 
+// Described are the tools of the last request.
+func (c *JSON) Described() []model.Tool { return c.described }
+
 // Visible are the results that the model can see.
 func (c *JSON) Visible() (list []string) {
 	for _, o := range c.results {
@@ -148,10 +152,10 @@ func (c *JSON) Visible() (list []string) {
 }
 
 // describe writes the tools with their parameters.
-func (c *JSON) describe(t Turn) string {
+func describe(tools []model.Tool) string {
 	var b strings.Builder
 	b.WriteString("Tools:\n")
-	for _, tool := range described(t.Tools, c.Notes) {
+	for _, tool := range tools {
 		fmt.Fprintf(&b, "- %s: %s\n  args: %s\n", tool.Name, strings.ReplaceAll(tool.Description, "\n", "\n  "), tool.Parameters)
 	}
 	b.WriteString("\n")

@@ -193,6 +193,9 @@ func (r *round) messages() []model.Message {
 	return all
 }
 
+// Described are the tools of the last request.
+func (c *Native) Described() []model.Tool { return c.tools }
+
 // Visible are the results that the model can see.
 func (c *Native) Visible() (list []string) {
 	for _, r := range c.rounds {

@@ -87,6 +87,9 @@ func (s Store) Apply(ctx context.Context) (Removed, error) {
 	if err := s.turn(&r); err != nil && failed == nil {
 		failed = fmt.Errorf("retention: %w", err)
 	}
+	if err := s.copies(ctx, &r); err != nil && failed == nil {
+		failed = fmt.Errorf("retention: %w", err)
+	}
 	if err := s.mark(); err != nil && failed == nil {
 		failed = fmt.Errorf("retention: %w", err)
 	}

@@ -305,3 +305,39 @@ func BenchmarkDue(b *testing.B) {
 		f.Due()
 	}
 }
+
+// A copy stays while a kept journal names it, wherever in it, and goes with the
+// last one that did.
+func TestCopiesGoWithTheirJournals(t *testing.T) {
+	f := newFarm(t)
+	f.add(made{outcome: journal.Done, age: 50 * day, readable: true, before: true, both: true}, now.Add(-50*day))
+	f.add(made{outcome: journal.Failed, age: 40 * day, readable: true, before: true, both: true}, now.Add(-40*day))
+	f.add(made{outcome: journal.Done, age: time.Hour, readable: true, before: true, both: true}, now)
+	dir := f.Home.Made()
+	f.must(os.Mkdir(dir, 0o700))
+	name := func(n int) string { return fmt.Sprintf("%064x", n) }
+	for i, c := range f.cycles { // each names one of its own, and one with the next
+		for _, n := range []int{i, i + 10, i + 11} {
+			f.write(filepath.Join(dir, name(n)), "text", 60*day)
+			path := f.Home.Journal(c.id)
+			text, err := os.ReadFile(path)
+			f.must(err)
+			f.write(path, fmt.Sprintf(`{"event":"made","made":{"tools":%q}}`+"\n", name(n))+string(text), c.age)
+		}
+	}
+	f.write(filepath.Join(dir, name(20)), "of this minute, not in a journal yet", 0)
+	f.write(filepath.Join(dir, "note.txt"), "a person's", 99*day)
+	f.write(filepath.Join(dir, "."+name(0)+".01234567.tmp"), "of a writer that died", 40*day)
+	_, err := f.Apply(t.Context())
+	f.must(err)
+	entries, err := os.ReadDir(dir)
+	f.must(err)
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	kept := []string{name(1), name(2), name(11), name(12), name(13), name(20), "note.txt"}
+	if !slices.Equal(left, kept) {
+		t.Errorf("left %v\nwant %v", left, kept)
+	}
+}
