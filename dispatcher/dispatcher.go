@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 	"time"
 
@@ -120,7 +119,7 @@ func (o Observation) text() string {
 // Do carries out one action. An error ends the cycle.
 func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	d.step++
-	o := Observation{Step: d.step, Tool: d.Redact.String(a.Tool), Args: d.cleanArgs(a.Args)}
+	o := Observation{Step: d.step, Tool: d.Redact.String(a.Tool), Args: d.Redact.JSON(a.Args)}
 	var compact bytes.Buffer
 	if json.Compact(&compact, o.Args) == nil {
 		o.Args = compact.Bytes()
@@ -156,29 +155,6 @@ func isObject(args json.RawMessage) bool {
 	return bytes.HasPrefix(args, []byte("{")) && json.Valid(args)
 }
 
-// cleanArgs takes out secrets that needless escapes, such as \u0061 for a, hid
-// at the door of the model.
-func (d *Dispatcher) cleanArgs(args json.RawMessage) json.RawMessage {
-	if !bytes.ContainsRune(args, '\\') {
-		return args
-	}
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return args
-	}
-	clean := d.Redact.Any(v)
-	if reflect.DeepEqual(v, clean) {
-		return args
-	}
-	text, err := json.Marshal(clean)
-	if err != nil {
-		return args
-	}
-	return text
-}
-
 // call runs a tool: its intent is recorded before, its result after.
 func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	tool, ok := d.find(o.Tool)
@@ -206,7 +182,7 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 
 // refuse answers a call that is not carried out.
 func (d *Dispatcher) refuse(o *Observation, reason string) error {
-	o.Error = reason
+	o.Error = d.Redact.String(reason)
 	return d.result(o, 0, note(toolNote(*o)))
 }
 

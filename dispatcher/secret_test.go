@@ -55,7 +55,7 @@ func unquote(s string) (text string, err error) {
 func TestHarmlessEscapesStay(t *testing.T) {
 	d, _ := newDispatcher(t, "")
 	const args = `{"text":"\u0061\n\u00e9","n":1.50}`
-	if got := d.cleanArgs(json.RawMessage(args)); string(got) != args {
+	if got := d.Redact.JSON(json.RawMessage(args)); string(got) != args {
 		t.Errorf("%s", got)
 	}
 }

@@ -88,7 +88,7 @@ func (p *Proxy) shelve(r request, result json.RawMessage) (view []byte, ok bool)
 	defer p.parking.Unlock()
 	obs := dispatcher.Observation{Step: r.step, Tool: p.Redact.String(r.tool)}
 	p.shelf.Observe(context.Background(), &obs, func(out io.Writer) tools.Result {
-		res, err := mcp.Unwrap(out, result)
+		res, err := mcp.Unwrap(out, result, p.Redact)
 		if err != nil { // of a kind that we do not know: as it is
 			_, err = out.Write(result)
 			res = tools.Result{OK: err == nil}

@@ -81,7 +81,7 @@ func (b serverBox) Problems() []string { return append(b.News(), b.Servers.Probl
 
 // serverOptions say how the home's MCP servers are run.
 func (s *Setup) serverOptions() mcp.Options {
-	return mcp.Options{Runner: s.Runner(), Pins: s.Home.ServerPins(), Version: s.Version}
+	return mcp.Options{Runner: s.Runner(), Pins: s.Home.ServerPins(), Version: s.Version, Redact: s.Hidden()}
 }
 
 // StartServers starts the MCP servers that c names, which are some of
@@ -244,12 +244,10 @@ type credentials struct {
 	// env are the fields that are granted to cells, as NAME=value; of those named
 	// in secret the values are never saved.
 	env, secret []string
-	// hidden are the secret values of all connections, granted or not, by name.
-	hidden map[string]string
 }
 
 // readCredentials reads the connections of the vault and of .env, if there are
-// any, and grants those that rouse.yaml names.
+// any, hides the secret values of all of them, and grants those that rouse.yaml names.
 func (s *Setup) readCredentials() (credentials, error) {
 	var all []vault.Variable
 	if v := Vault(s.Home, s.Process); v.Exists() {
@@ -268,6 +266,7 @@ func (s *Setup) readCredentials() (credentials, error) {
 	if err != nil {
 		return credentials{}, s.Config.Wrong(fmt.Errorf("notebook.credentials: %w", err))
 	}
+	s.Hide(vault.Secrets(all))
 	secret := slices.Sorted(maps.Keys(vault.Secrets(granted)))
-	return credentials{vault.Environ(granted), secret, vault.Secrets(all)}, nil
+	return credentials{vault.Environ(granted), secret}, nil
 }

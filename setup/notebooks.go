@@ -28,11 +28,10 @@ const (
 // Notebooks are the notebooks of the home, with a model for their cells; close
 // saves their variables and ends them.
 func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(), err error) {
-	granted, err := s.credentials()
-	if err != nil {
+	if _, err := s.credentials(); err != nil {
 		return nil, nil, err
 	}
-	hide := s.Redactor().And(granted.hidden)
+	hide := s.Hidden()
 	asked, spending, err := s.model(hide)
 	if err != nil {
 		return nil, nil, err

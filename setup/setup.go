@@ -14,8 +14,10 @@
 package setup
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,8 +61,10 @@ type Setup struct {
 	Home   home.Home
 	Config config.Config
 
-	redactor    func() *redact.Redactor
-	hidden      func() (*redact.Redactor, error)
+	environment func() *redact.Redactor
+	mu          sync.Mutex
+	private     map[string]string // secrets that were read from files, by name
+
 	runner      func() *proc.Runner
 	prices      func() (budget.Prices, error)
 	budget      func() (*budget.Budget, error)
@@ -81,17 +85,14 @@ func Open(h home.Home, p Process) (*Setup, error) {
 		return nil, c.Wrong(err)
 	}
 	s := &Setup{Process: p, Home: h, Config: c}
-	s.redactor = sync.OnceValue(func() *redact.Redactor { return redact.FromEnv(p.Environ, s.SecretNames()) })
-	s.hidden = sync.OnceValues(s.hide)
+	s.environment = sync.OnceValue(func() *redact.Redactor { return redact.FromEnv(p.Environ, s.secretNames()) })
 	s.runner = sync.OnceValue(func() *proc.Runner {
 		return &proc.Runner{Mark: rand.Text(), Env: proc.Environ(s.harmless())}
 	})
 	s.prices = sync.OnceValues(func() (budget.Prices, error) { return budget.LoadPrices(h.Prices()) })
 	s.budget = sync.OnceValues(s.newBudget)
 	s.ledger = sync.OnceValue(func() *schedule.Ledger { return Ledger(h, p.Now) })
-	s.servers = sync.OnceValues(func() (mcp.Config, error) {
-		return mcp.Load(h.Servers(), mcp.Variables{Get: p.Getenv, Own: s.ownKeys()})
-	})
+	s.servers = sync.OnceValues(s.readServers)
 	s.credentials = sync.OnceValues(s.readCredentials)
 	s.tools = sync.OnceValues(s.newTools)
 	s.agent = sync.OnceValues(s.newAgent)
@@ -103,12 +104,47 @@ func (s *Setup) ownKeys() []string {
 	return []string{s.Config.Model.APIKeyEnv, s.Config.Notebook.TokenEnv, vault.KeyVariable}
 }
 
-// SecretNames are the variables whose values are hidden, beside those that are
+// secretNames are the variables whose values are hidden, beside those that are
 // secret by their name.
-func (s *Setup) SecretNames() []string { return slices.Concat(s.Config.Secrets, s.ownKeys()) }
+func (s *Setup) secretNames() []string { return slices.Concat(s.Config.Secrets, s.ownKeys()) }
 
-// Redactor hides the secrets of the environment.
-func (s *Setup) Redactor() *redact.Redactor { return s.redactor() }
+// Redactor hides all secrets that were read: those of the environment and, once
+// they are read, those of .mcp.json and of connections.
+func (s *Setup) Redactor() *redact.Redactor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.environment().And(s.private)
+}
+
+// Hidden reads what has secrets, and hides them: for verbs that start no cycle.
+// What cannot be read holds no secret that the verb could show.
+func (s *Setup) Hidden() *redact.Redactor {
+	hide, _ := s.hidden()
+	return hide
+}
+
+func (s *Setup) hidden() (*redact.Redactor, error) {
+	_, err := s.Servers()
+	_, failed := s.credentials()
+	return s.Redactor(), cmp.Or(err, failed)
+}
+
+// Hide adds secrets, by name, to those that are hidden from now on.
+func (s *Setup) Hide(secrets map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := maps.Clone(secrets)
+	maps.Copy(all, s.private)
+	s.private = all
+}
+
+func (s *Setup) readServers() (mcp.Config, error) {
+	c, err := mcp.Load(s.Home.Servers(), mcp.Variables{Get: s.Getenv, Own: s.ownKeys()})
+	if err == nil {
+		s.Hide(c.Secrets())
+	}
+	return c, err
+}
 
 // Runner starts processes, in an environment without secrets.
 func (s *Setup) Runner() *proc.Runner { return s.runner() }
@@ -134,17 +170,6 @@ func Ledger(h home.Home, now func() time.Time) *schedule.Ledger {
 // Vault is where the credentials of a home are.
 func Vault(h home.Home, p Process) vault.Vault {
 	return vault.Vault{FS: disk.OS{}, File: h.Vault(), KeyFile: h.VaultKey(), Key: p.Getenv(vault.KeyVariable)}
-}
-
-// hide makes the redactor of what a cycle reads: that of the environment, of
-// .mcp.json and of all connections.
-func (s *Setup) hide() (*redact.Redactor, error) {
-	servers, err := s.Servers()
-	if err != nil {
-		return nil, err
-	}
-	granted, err := s.credentials()
-	return s.Redactor().And(servers.Secrets()).And(granted.hidden), err
 }
 
 // harmless is the environment without the variables that hold secrets, such as

@@ -22,7 +22,7 @@ func checkServers(home *setup.Setup) []check {
 	}
 	s := home.StartServers(context.Background(), c)
 	defer s.Close()
-	hide := home.Redactor().And(c.Secrets())
+	hide := home.Redactor()
 	checks := []check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
 	for _, p := range s.Problems() {
 		checks = append(checks, check{Check: "mcp", Found: text.Line(hide.String(p), 500)})

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/home"
-	"rouse/internal/redact"
 	"rouse/internal/text"
+	"rouse/setup"
 )
 
 // Exit codes, the same for every verb.
@@ -34,7 +34,7 @@ type app struct {
 	home    string // the flag --home
 	hidden  bool   // what it knows, from its children
 	environ []string
-	secrets []string // names of variables, once the configuration is read
+	setup   *setup.Setup // of the home, once that is open
 	stdout  io.Writer
 	stderr  io.Writer
 	now     func() time.Time
@@ -103,7 +103,7 @@ func (a *app) main(args []string) int {
 	}
 	if line := strings.TrimSpace(err.Error()); line != "" {
 		// A message may quote a file of the operator's; cron would mail it.
-		line = redact.FromEnv(a.environ, a.secrets).String(line)
+		line = a.redacted(line)
 		fmt.Fprintf(a.stderr, "rouse: %s\n", text.Line(line, maxMessage))
 	}
 	return exitCode(err)

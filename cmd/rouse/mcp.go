@@ -51,9 +51,8 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 	defer stop()
 	s := home.StartServers(ctx, c)
 	defer s.Close()
-	hide := home.Redactor().And(c.Secrets())
 	for _, line := range append(s.News(), s.Problems()...) {
-		fmt.Fprintln(a.stderr, "rouse:", hide.String(line))
+		fmt.Fprintln(a.stderr, "rouse:", a.redacted(line))
 	}
 	return interrupted(ctx, use(ctx, s))
 }
@@ -145,7 +144,11 @@ func (a *app) callMCP(ctx context.Context, s *mcp.Servers, name string, args jso
 	if err := t.Check(args); err != nil {
 		return usage(fmt.Errorf("arguments of %s: %w", t.Name, err))
 	}
-	r := t.Run(ctx, tools.Call{Args: args, Output: shown(a.stdout)})
+	out := a.redactor().Writer(shown(a.stdout))
+	r := t.Run(ctx, tools.Call{Args: args, Output: out})
+	if err := out.Close(); err != nil {
+		return err
+	}
 	fmt.Fprintln(a.stdout)
 	for _, m := range r.Media {
 		fmt.Fprintf(a.stdout, "[%s, %d bytes]\n", m.Type, len(m.Data))

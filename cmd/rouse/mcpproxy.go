@@ -21,7 +21,6 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/proxy"
 	"rouse/scratchpad/observation"
 	"rouse/setup"
@@ -89,12 +88,11 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 
 // newProxy wires a proxy.
 func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy.Proxy, error) {
-	names := s.SecretNames()
 	for _, h := range o.headers {
 		_, variable, _ := strings.Cut(h, "=")
-		names = append(names, variable)
+		s.Hide(map[string]string{variable: a.getenv(variable)})
 	}
-	hide := redact.FromEnv(a.environ, names)
+	hide := s.Hidden()
 	p := &proxy.Proxy{
 		Command: command, Mode: tools.NoteMode(s.Config.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
 		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},

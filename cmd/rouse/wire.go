@@ -30,15 +30,21 @@ func (a *app) open() (*setup.Setup, error) {
 	}
 	s, err := setup.Open(h, a.process())
 	if err == nil {
-		a.secrets = s.SecretNames()
+		a.setup = s
 	}
 	return s, usage(err)
 }
 
-// redacted is a text without secrets.
-func (a *app) redacted(text string) string {
-	return redact.FromEnv(a.environ, a.secrets).String(text)
+// redactor hides all secrets that were read.
+func (a *app) redactor() *redact.Redactor {
+	if a.setup != nil {
+		return a.setup.Redactor()
+	}
+	return redact.FromEnv(a.environ, nil)
 }
+
+// redacted is a text without secrets.
+func (a *app) redacted(text string) string { return a.redactor().String(text) }
 
 // resolved is a path without links, as far as it exists.
 func resolved(path string) string {

@@ -115,6 +115,18 @@ func (m *matcher) mendMarks() {
 // that begin before limit count. If there are none, dst and from come back.
 func (m *matcher) replace(dst []byte, s string, from, limit int) ([]byte, int) {
 	done := from
+	m.find(s, limit, func(start int, f *form) {
+		if start >= done {
+			dst = append(append(dst, s[done:start]...), f.mark...)
+		}
+		done = max(done, start+len(f.text))
+	})
+	return dst, done
+}
+
+// find tells of each form in s that begins before limit, in the order in which
+// they begin, the longest first.
+func (m *matcher) find(s string, limit int, found func(start int, f *form)) {
 	for i := 0; i+gramLen <= len(s); i += m.stride {
 		word := load(s, i)
 		for g := m.heads[hash(word)]; g != 0; g = m.grams[g].next {
@@ -123,17 +135,32 @@ func (m *matcher) replace(dst []byte, s string, from, limit int) ([]byte, int) {
 			if gram.word != word || start < 0 || start >= limit {
 				continue
 			}
-			f := &m.forms[gram.form]
-			if !strings.HasPrefix(s[start:], f.text) {
-				continue
+			if f := &m.forms[gram.form]; strings.HasPrefix(s[start:], f.text) {
+				found(start, f)
 			}
-			if start >= done {
-				dst = append(append(dst, s[done:start]...), f.mark...)
-			}
-			done = max(done, start+len(f.text))
 		}
 	}
-	return dst, done
+}
+
+// window is s between two places, with a mark for each stretch that reaches into
+// it, at its beginning or where the window begins.
+func (m *matcher) window(s string, from, to int) string {
+	var out []byte
+	at, done, marked := from, 0, false // done is where the stretch ends
+	m.find(s, to, func(start int, f *form) {
+		end := start + len(f.text)
+		marked = marked && start < done
+		done = max(done, end)
+		if end <= from {
+			return
+		}
+		if !marked {
+			out = append(append(out, s[at:max(at, start)]...), f.mark...)
+			marked = true
+		}
+		at = max(at, min(end, to))
+	})
+	return string(append(out, s[at:to]...))
 }
 
 // hold returns the first position of s from which on the text may be the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Any returns v, a value such as [encoding/json] makes, without secrets in its
@@ -36,6 +37,30 @@ func (r *Redactor) Any(v any) any {
 		return out
 	}
 	return r.marshalled(v)
+}
+
+// JSON returns a JSON text without secrets in its strings, keys and numbers, also
+// those that needless escapes hide, such as \u0061 for a. One without secrets
+// comes back as it is; of another one the order of keys is lost.
+func (r *Redactor) JSON(text json.RawMessage) json.RawMessage {
+	if r.free() || !bytes.ContainsRune(text, '\\') && r.String(string(text)) == string(text) {
+		return text
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return json.RawMessage(r.String(string(text)))
+	}
+	clean := r.Any(v)
+	if reflect.DeepEqual(v, clean) {
+		return text
+	}
+	out, err := json.Marshal(clean)
+	if err != nil { // not of what was JSON
+		return json.RawMessage(r.String(string(text)))
+	}
+	return out
 }
 
 // number keeps a number that holds no secret; one that does becomes a string.

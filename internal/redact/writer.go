@@ -20,7 +20,8 @@ type writer struct {
 	m       *matcher
 	w       io.Writer
 	buf     []byte // not yet passed on
-	covered int    // bytes of buf that belong to a secret already replaced
+	found   bool
+	covered int // bytes of buf that belong to a secret already replaced
 	out     []byte
 }
 
@@ -42,6 +43,7 @@ func (w *writer) Close() error { return w.pass(len(w.buf)) }
 // pass redacts the text up to limit, passes it on, and keeps the rest.
 func (w *writer) pass(limit int) error {
 	out, done := w.m.replace(w.out[:0], view(w.buf), w.covered, limit)
+	w.found = w.found || len(out) > 0
 	clean := out
 	switch {
 	case done >= limit:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"unicode"
 )
 
@@ -89,27 +88,9 @@ func messages(line []byte) [][]byte {
 // tailSize is how much of a server's standard error is kept, in bytes.
 const tailSize = 4 << 10
 
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b[max(0, len(b)-tailSize):]...)
-	if over := len(t.buf) - tailSize; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-	}
-	return len(b), nil
-}
-
 // said is what the server said last, in one line to be put after a message.
-func (t *tail) said() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := oneLine(string(t.buf))
+func (p *pipes) said() string {
+	text := oneLine(p.stderr.String())
 	if text == "" {
 		return ""
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"rouse/internal/redact"
 )
 
 // Bounds of what a server may list. Beyond them a tool is cut or left out, and
@@ -33,14 +35,14 @@ type rawTool struct {
 
 // list asks a server for its tools. What it says of them that is out of bounds
 // is in problems.
-func list(ctx context.Context, session *sdk.ClientSession, max int64) (all []rawTool, problems []string, err error) {
+func list(ctx context.Context, session *sdk.ClientSession, o Options) (all []rawTool, problems []string, err error) {
 	if c := session.InitializeResult().Capabilities; c == nil || c.Tools == nil {
 		return nil, nil, nil
 	}
-	l := lister{seen: map[string]bool{}}
+	l := lister{seen: map[string]bool{}, hide: o.Redact}
 	cursor := ""
 	for range maxPages {
-		next, err := l.page(ctx, session, cursor, max)
+		next, err := l.page(ctx, session, cursor, o.MaxMessage)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -61,6 +63,7 @@ type lister struct {
 	seen     map[string]bool
 	size     int
 	full     bool
+	hide     *redact.Redactor
 }
 
 func (l *lister) page(ctx context.Context, session *sdk.ClientSession, cursor string, max int64) (string, error) {
@@ -98,6 +101,7 @@ func decoded(t *sdk.Tool) rawTool {
 }
 
 func (l *lister) add(t rawTool) {
+	name := quoted(l.hide.String(t.Name))
 	l.size += len(t.Description) + len(t.InputSchema)
 	switch {
 	case l.full:
@@ -107,16 +111,16 @@ func (l *lister) add(t rawTool) {
 		l.say("only the first %d tools are used; it lists more", len(l.tools))
 		return
 	case l.seen[t.Name]:
-		l.say("tool %s is there twice; the first is used", quoted(t.Name))
+		l.say("tool %s is there twice; the first is used", name)
 		return
 	case t.Name == "" || len(t.InputSchema) > maxSchema:
-		l.say("tool %s is left out: it has no name, or a schema of more than %d bytes", quoted(t.Name), maxSchema)
+		l.say("tool %s is left out: it has no name, or a schema of more than %d bytes", name, maxSchema)
 		return
 	}
 	l.seen[t.Name] = true
 	l.tools = append(l.tools, t)
 	if len(t.Description) > maxDescription {
-		l.say("the description of tool %s is cut at %d bytes", quoted(t.Name), maxDescription)
+		l.say("the description of tool %s is cut at %d bytes", name, maxDescription)
 	}
 }
 
@@ -133,6 +137,14 @@ func quoted(name string) string {
 		name = string(r[:80]) + "…"
 	}
 	return `"` + name + `"`
+}
+
+// hidden is what a model may see of a tool, and everybody else. Nothing of it is
+// cut yet.
+func (t rawTool) hidden(r *redact.Redactor) rawTool {
+	return rawTool{
+		Name: r.String(t.Name), Title: r.String(t.Title), Description: r.String(t.Description), InputSchema: r.JSON(t.InputSchema),
+	}
 }
 
 // description is what the model reads of a tool.

@@ -12,14 +12,15 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rouse/internal/redact"
 	"rouse/tools"
 )
 
 // unwrap makes a tool's result of what the server gave: its texts go to out as
 // they are, so that lines are lines; pictures and other binary content are
-// media; structured content that no text repeats is appended as JSON.
-func unwrap(out io.Writer, res *sdk.CallToolResult, raw json.RawMessage) tools.Result {
-	u := unwrapper{out: out}
+// media; structured content that no text repeats is appended as JSON. What is made
+// one line, or cut, has lost its secrets before; for the rest out is the door.
+func (u unwrapper) unwrap(res *sdk.CallToolResult, raw json.RawMessage) tools.Result {
 	for _, c := range res.Content {
 		u.content(c)
 	}
@@ -36,6 +37,7 @@ func unwrap(out io.Writer, res *sdk.CallToolResult, raw json.RawMessage) tools.R
 
 type unwrapper struct {
 	out   io.Writer
+	hide  *redact.Redactor
 	texts []string
 	media []tools.Media
 	err   error
@@ -59,7 +61,7 @@ func (u *unwrapper) binary(kind string, data []byte) {
 	if kind == "" {
 		kind = "application/octet-stream"
 	}
-	u.media = append(u.media, tools.Media{Type: oneLine(kind), Data: data})
+	u.media = append(u.media, tools.Media{Type: oneLine(u.hide.String(kind)), Data: data})
 }
 
 func (u *unwrapper) content(c sdk.Content) {
@@ -73,7 +75,7 @@ func (u *unwrapper) content(c sdk.Content) {
 	case *sdk.EmbeddedResource:
 		u.resource(c.Resource)
 	case *sdk.ResourceLink:
-		u.text(pointer(c))
+		u.text(u.pointer(c))
 	default:
 		u.text(fmt.Sprintf("[content of type %T is not understood]", c))
 	}
@@ -90,13 +92,13 @@ func (u *unwrapper) resource(r *sdk.ResourceContents) {
 }
 
 // pointer says in one line where something is. We do not fetch it.
-func pointer(c *sdk.ResourceLink) string {
-	s := "[resource " + oneLine(c.URI)
+func (u *unwrapper) pointer(c *sdk.ResourceLink) string {
+	s := "[resource " + oneLine(u.hide.String(c.URI))
 	if c.Name != "" {
-		s += " " + quoted(c.Name)
+		s += " " + quoted(u.hide.String(c.Name))
 	}
 	if c.MIMEType != "" {
-		s += ", " + oneLine(c.MIMEType)
+		s += ", " + oneLine(u.hide.String(c.MIMEType))
 	}
 	if c.Size != nil {
 		s += fmt.Sprintf(", %d bytes", *c.Size)
@@ -113,7 +115,7 @@ func (u *unwrapper) structured(raw json.RawMessage) {
 		return
 	}
 	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") == nil {
+	if json.Indent(&b, u.hide.JSON(raw), "", "  ") == nil {
 		u.text(b.String())
 	}
 }
@@ -123,7 +125,8 @@ func (u *unwrapper) first() string {
 	if len(u.texts) == 0 || strings.TrimSpace(u.texts[0]) == "" {
 		return ""
 	}
-	r := []rune(oneLine(u.texts[0][:min(len(u.texts[0]), 1000)]))
+	text := u.hide.String(u.texts[0])
+	r := []rune(oneLine(text[:min(len(text), 1000)]))
 	if len(r) > 200 {
 		r = append(r[:200], '…')
 	}

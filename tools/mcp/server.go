@@ -31,8 +31,8 @@ const (
 type server struct {
 	Server
 	o    Options
-	ctx  context.Context // its life; the one of Start
-	hide *redact.Redactor
+	ctx  context.Context  // its life; the one of Start
+	hide *redact.Redactor // for our own messages: also what the operator gave the server alone
 
 	stale atomic.Bool // the server has said that its tools changed
 
@@ -63,7 +63,7 @@ func (s *server) connect(ctx context.Context) error {
 	if err == nil {
 		s.stale.Store(false)
 		var problems []string
-		s.offered, problems, err = list(ctx, l.session, s.o.MaxMessage)
+		s.offered, problems, err = list(ctx, l.session, s.o)
 		if s.starts == 1 {
 			s.problems = append(s.problems, problems...)
 		}
@@ -83,7 +83,7 @@ func (s *server) open(ctx, life context.Context, l *link) error {
 	if s.URL != "" {
 		transport, err = remote(s.Server, s.o)
 	} else {
-		l.pipes, err = start(life, s.Server, s.o, s.changed)
+		l.pipes, err = s.start(life)
 		transport = l.pipes
 	}
 	if err != nil {
@@ -136,9 +136,9 @@ func (s *server) explain(ctx context.Context, l *link, err error) error {
 	}
 	switch end := l.pipes.ending(); {
 	case end != "":
-		return errors.New("it ended at once: " + s.hide.String(end))
+		return errors.New("it ended at once: " + end)
 	case l.pipes != nil:
-		return errors.New(s.clean(err) + s.hide.String(l.pipes.stderr.said()))
+		return errors.New(s.clean(err) + l.pipes.said())
 	}
 	return errors.New(s.clean(err))
 }
@@ -228,7 +228,7 @@ func (s *server) relist(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, s.o.StartLimit)
 	defer stop()
 	s.stale.Store(false)
-	offered, _, err := list(ctx, s.link.session, s.o.MaxMessage)
+	offered, _, err := list(ctx, s.link.session, s.o)
 	if err != nil {
 		s.stale.Store(true)
 		return fmt.Errorf("its tools changed, and the new list does not come: %s", s.clean(err))
@@ -269,7 +269,7 @@ func (s *server) call(ctx context.Context, t rawTool, call tools.Call) tools.Res
 	case err == nil && res.InputRequests != nil:
 		return tools.Fail("%s: the tool asks for more input, which is not on offer", quoted(s.Name))
 	case err == nil:
-		return unwrap(call.Output, res, c.raw())
+		return unwrapper{out: call.Output, hide: s.o.Redact}.unwrap(res, c.raw())
 	case ctx.Err() != nil:
 		return s.unknown("stopped: " + context.Cause(ctx).Error())
 	case limited.Err() != nil:
@@ -288,7 +288,7 @@ func (s *server) failed(l *link, err error) tools.Result {
 		return tools.Fail("%s answers with an error: %s (%d)", quoted(s.Name), s.clean(errors.New(wire.Message)), wire.Code)
 	}
 	if end := l.pipes.ending(); end != "" {
-		return s.unknown("the server ended during the call: " + s.hide.String(end))
+		return s.unknown("the server ended during the call: " + end)
 	}
 	return s.unknown(s.clean(err))
 }

@@ -39,6 +39,9 @@ type Options struct {
 	MaxMessage int64
 	// Version is how Rouse introduces itself.
 	Version string
+	// Redact takes the secrets out of what servers list and say of themselves; those
+	// of the configuration are added to it for messages of ours.
+	Redact *redact.Redactor
 }
 
 func (o Options) complete() Options {
@@ -89,7 +92,7 @@ type Offer struct {
 func Start(ctx context.Context, c Config, o Options) *Servers {
 	o = o.complete()
 	s := &Servers{pins: &pins{fs: o.FS, path: o.Pins}}
-	hide := redact.New(c.private())
+	hide := o.Redact.And(c.private())
 	var wg sync.WaitGroup
 	for _, entry := range c.Servers {
 		if entry.Disabled {
@@ -145,7 +148,7 @@ func (s *Servers) admit(srv *server) {
 	}
 	_, known, err := s.pins.get(srv.Name)
 	if err == nil && !known {
-		err = s.pins.set(srv.Name, hashes(srv.offered))
+		err = s.pins.set(srv.Name, srv.hashes())
 		s.news = append(s.news, fmt.Sprintf("mcp %s: seen for the first time; its %d tools are accepted as they are", quoted(srv.Name), len(srv.offered)))
 	}
 	if err != nil {
@@ -172,10 +175,11 @@ func (s *Servers) problem(server, text string) {
 	s.problems = append(s.problems, fmt.Sprintf("mcp %s: %s", quoted(server), text))
 }
 
-func hashes(list []rawTool) map[string]string {
-	m := make(map[string]string, len(list))
-	for _, t := range list {
-		m[t.Name] = t.hash()
+// hashes are those of the tools, by their names without secrets.
+func (s *server) hashes() map[string]string {
+	m := make(map[string]string, len(s.offered))
+	for _, t := range s.offered {
+		m[s.o.Redact.String(t.Name)] = t.hash()
 	}
 	return m
 }
@@ -188,8 +192,9 @@ func (s *Servers) offers(srv *server) []Offer {
 	}
 	var list []Offer
 	for _, t := range srv.offered {
-		o := Offer{Server: srv.Name, Tool: t.Name, Name: toolName(srv.Name, t.Name), Description: t.description(), State: On}
-		if hash, ok := accepted[t.Name]; !ok {
+		seen := t.hidden(srv.o.Redact)
+		o := Offer{Server: srv.Name, Tool: seen.Name, Name: toolName(srv.Name, seen.Name), Description: seen.description(), State: On}
+		if hash, ok := accepted[seen.Name]; !ok {
 			o.State = New
 		} else if hash != t.hash() {
 			o.State = Changed
@@ -232,7 +237,7 @@ func (s *Servers) Tools() []tools.Tool {
 }
 
 func (s *server) tool(o Offer, t rawTool) tools.Tool {
-	raw, schema := t.schemas()
+	raw, schema := t.hidden(s.o.Redact).schemas()
 	return tools.Tool{
 		Name: o.Name, Description: o.Description, Schema: schema, Raw: raw,
 		Run: func(ctx context.Context, call tools.Call) tools.Result { return s.call(ctx, t, call) },
@@ -260,7 +265,7 @@ func (s *Servers) Accept(name string) ([]Offer, error) {
 			return nil, fmt.Errorf("accept %s: the server does not run", quoted(name))
 		}
 		before := s.offers(srv)
-		if err := s.pins.set(name, hashes(srv.offered)); err != nil {
+		if err := s.pins.set(name, srv.hashes()); err != nil {
 			return nil, fmt.Errorf("accept %s: %w", quoted(name), err)
 		}
 		return before, nil

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rouse/internal/proc"
+	"rouse/internal/redact"
 )
 
 const (
@@ -35,7 +36,8 @@ var errNotSent = errors.New("the server is not running")
 type pipes struct {
 	process *proc.Process
 	input   *io.PipeWriter
-	stderr  *tail
+	hide    *redact.Redactor
+	stderr  *redact.Tail
 	changed func() bool // the tools changed; it reports whether that is news
 
 	incoming chan jsonrpc.Message
@@ -51,11 +53,11 @@ type pipes struct {
 	waiting map[jsonrpc.ID]*capture // our requests that have no answer yet
 }
 
-// start starts a server. It is ended when ctx ends, or by Close.
-func start(ctx context.Context, s Server, o Options, changed func() bool) (*pipes, error) {
+// start starts the server. It is ended when ctx ends, or by Close.
+func (s *server) start(ctx context.Context) (*pipes, error) {
 	source, input := io.Pipe()
 	p := &pipes{
-		input: input, stderr: &tail{}, changed: changed, grace: o.Grace,
+		input: input, hide: s.hide, stderr: s.hide.NewTail(tailSize), changed: s.changed, grace: s.o.Grace,
 		incoming: make(chan jsonrpc.Message, 1), outgoing: make(chan []byte, replies),
 		closed: make(chan struct{}), dead: make(chan struct{}), waiting: map[jsonrpc.ID]*capture{},
 	}
@@ -65,15 +67,15 @@ func start(ctx context.Context, s Server, o Options, changed func() bool) (*pipe
 	}
 	slices.Sort(env)
 	var err error
-	p.process, err = o.Runner.Start(ctx, proc.Command{
+	p.process, err = s.o.Runner.Start(ctx, proc.Command{
 		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: env,
-		Stdin: source, Stdout: &framer{max: o.MaxMessage, line: p.line, lost: p.lost}, Stderr: p.stderr,
+		Stdin: source, Stdout: &framer{max: s.o.MaxMessage, line: p.line, lost: p.lost}, Stderr: p.stderr,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if o.Started != nil {
-		o.Started(p.process.Identity())
+	if s.o.Started != nil {
+		s.o.Started(p.process.Identity())
 	}
 	go p.write()
 	go func() {
@@ -184,7 +186,8 @@ func (p *pipes) line(line []byte) {
 		case *jsonrpc.Request:
 			p.request(msg)
 		default:
-			p.stderr.Write(append(slices.Clone(m[:min(len(m), tailSize)]), '\n'))
+			said := p.hide.String(string(m))
+			p.stderr.Write([]byte(said[:min(len(said), tailSize)] + "\n"))
 			if strings.Contains(string(m[:min(len(m), 256)]), `"jsonrpc"`) {
 				p.lost(fmt.Errorf("its answer is not readable: %w", err))
 			}
@@ -265,7 +268,7 @@ func (p *pipes) ending() string {
 	if !p.unasked {
 		return ""
 	}
-	return p.exit.String() + p.stderr.said()
+	return p.exit.String() + p.said()
 }
 
 // Close ends the server with its whole tree: it closes its input, waits, and

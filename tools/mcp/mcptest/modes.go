@@ -61,6 +61,8 @@ func (s *server) list(m message) {
 	case "digits":
 		s.out.Write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[{"name":"say","description":"d","inputSchema":` + DigitsSchema + `}]}}` + "\n"))
 		return
+	case "leak":
+		result["tools"] = append(list, leakyTool())
 	case "badlist":
 		result["tools"] = []any{map[string]any{"name": 7}}
 	}
@@ -172,6 +174,12 @@ func (s *server) disturb(m message) bool {
 	case "input":
 		s.reply(m.ID, map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"a": map[string]any{"method": "elicitation/create", "params": map[string]any{}}}})
 		return true
+	case "leak":
+		s.reply(m.ID, leak(m.Params.Name))
+		return true
+	case "leak-die":
+		fmt.Fprintln(os.Stderr, strings.Repeat("x", 50), secret(), strings.Repeat(" ", 4<<10-22), "yyyy")
+		os.Exit(7)
 	case "strange":
 		s.reply(m.ID, map[string]any{"content": []any{map[string]any{"type": "hologram"}}})
 		return true
