@@ -133,8 +133,9 @@ func (s *Setup) hidden() (*redact.Redactor, error) {
 func (s *Setup) Hide(secrets map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := maps.Clone(secrets)
+	all := map[string]string{}
 	maps.Copy(all, s.private)
+	maps.Copy(all, secrets)
 	s.private = all
 }
 

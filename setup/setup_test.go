@@ -1,0 +1,44 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/home"
+)
+
+// open makes a home of files and opens it.
+func open(t *testing.T, files map[string]string) *Setup {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(home.Home{Dir: dir}, Process{Environ: []string{"PATH=" + os.Getenv("PATH")}, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What was read stays hidden, in whatever order it is read and whoever has none.
+func TestHidden(t *testing.T) {
+	s := open(t, map[string]string{
+		".env": "DS_POSTGRES_PROD__PASSWORD=very-secret-1\n", ".mcp.json": `{"mcpServers": {}}`,
+	})
+	if _, err := s.credentials(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Hidden().String("is very-secret-1"); strings.Contains(got, "very-secret") {
+		t.Errorf("shown: %s", got)
+	}
+}
