@@ -14,6 +14,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/retention"
 	"rouse/agent/schedule"
+	"rouse/home"
 	"rouse/internal/redact"
 	"rouse/internal/vault"
 	"rouse/scratchpad/observation"
@@ -105,7 +106,7 @@ func (s *Setup) newTools() (*tools.Set, error) {
 	c, workspace := s.Config.Tools, s.Home.Folder(s.Config.Workspace)
 	timeout, most := time.Duration(c.Shell.Timeout), int64(c.MaxOutput)
 	list := []tools.Tool{tools.Echo(), shell.Tool(s.Runner(), workspace, timeout, most)}
-	folder := files.Folder{Workspace: workspace, Limit: most}
+	folder := files.Folder{Workspace: workspace, Limit: most, Wall: wall(s.Home)}
 	for _, root := range c.Files.Roots {
 		folder.Roots = append(folder.Roots, s.Home.Folder(root))
 	}
@@ -269,4 +270,9 @@ func (s *Setup) readCredentials() (credentials, error) {
 	s.Hide(vault.Secrets(all))
 	secret := slices.Sorted(maps.Keys(vault.Secrets(granted)))
 	return credentials{vault.Environ(granted), secret}, nil
+}
+
+// wall keeps the file tools from the agent's own files.
+func wall(h home.Home) files.Wall {
+	return files.Wall{Home: h.Dir, Hidden: home.Names(home.Hidden), ReadOnly: home.Names(home.ReadOnly)}
 }

@@ -16,10 +16,8 @@ package setup
 import (
 	"cmp"
 	"crypto/rand"
-	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -81,7 +79,7 @@ func Open(h home.Home, p Process) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkWorkspace(h, h.Folder(c.Workspace)); err != nil {
+	if err := h.CheckWorkspace(h.Folder(c.Workspace)); err != nil {
 		return nil, c.Wrong(err)
 	}
 	s := &Setup{Process: p, Home: h, Config: c}
@@ -180,33 +178,4 @@ func (s *Setup) harmless() []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return redact.IsSecretName(name) || name == s.Config.Model.APIKeyEnv || slices.Contains(s.Config.Secrets, name)
 	})
-}
-
-// checkWorkspace refuses a workspace in which tools could change the agent's own
-// files: its memory, its rules, its configuration and its logs.
-func checkWorkspace(h home.Home, dir string) error {
-	home, dir := resolved(h.Dir), resolved(dir)
-	if below(home, dir) {
-		return fmt.Errorf("workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
-	}
-	for _, own := range []string{h.Memory(), h.Logs(), h.Bin()} {
-		if below(dir, resolved(own)) {
-			return fmt.Errorf("workspace %s is among the agent's own files; name another folder", dir)
-		}
-	}
-	return nil
-}
-
-// resolved is a path without links, as far as it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
-// below says whether a path is at or in a folder.
-func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }

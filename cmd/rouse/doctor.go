@@ -27,7 +27,7 @@ type check struct {
 }
 
 func (a *app) newDoctor() *cobra.Command {
-	var asJSON, unattended, inside bool
+	var asJSON, unattended, inside, mend bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the home, the model, the tools, and what is enforced",
@@ -38,12 +38,18 @@ With --unattended it says what would fail tonight: it looks for what wakes the h
 its checks once more in the environment that cron gives: no terminal, another folder, hardly any
 variables.
 
+With --mend the home and what is private in it are closed to other users first (0700 and 0600); it
+says what was changed. Links are not followed.
+
 Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 		Example: `  rouse doctor
-  rouse doctor --unattended`,
+  rouse doctor --unattended
+  rouse doctor --mend`,
 		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			switch {
+			case mend:
+				return a.doctor(a.mend, asJSON)
 			case unattended:
 				return a.doctor(a.tonight, asJSON)
 			case inside:
@@ -53,6 +59,7 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 		},
 	}
 	c.Flags().BoolVar(&unattended, "unattended", false, "check what happens while nobody looks")
+	c.Flags().BoolVar(&mend, "mend", false, "close the home to other users of the machine")
 	c.Flags().BoolVar(&inside, "inside", false, "check as the process that --unattended starts")
 	_ = c.Flags().MarkHidden("inside")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -81,7 +88,7 @@ func (a *app) doctor(examine func(home.Home) []check, asJSON bool) error {
 func (a *app) examine(h home.Home) []check {
 	checks := []check{
 		{Check: "home", OK: true, Found: h.Dir},
-		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), a.checkClock(h),
+		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), a.checkClock(h),
 	}
 	s, err := setup.Open(h, a.process())
 	if err != nil {

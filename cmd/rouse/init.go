@@ -22,7 +22,7 @@ func (a *app) newInit() *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Make a home for an agent",
 		Long: `Make a home in DIR (default: $ROUSE_HOME, else the current folder): rules.md, rouse.yaml, scratchpad with a
-first task, logs, bin. What is there already is left as it is.
+first task, logs, bin, closed to other users of the machine. What is there already is left as it is.
 
 Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
 		Example: "  rouse init my-agent",
@@ -57,6 +57,11 @@ func quoted(path string) string {
 
 // writeTemplate writes the files of a new home that are not there yet.
 func writeTemplate(dir string) (made []string, err error) {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
 	out := disk.OS{}
 	err = fs.WalkDir(rouse.Template, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -67,7 +72,7 @@ func writeTemplate(dir string) (made []string, err error) {
 			return err
 		}
 		path := filepath.Join(dir, name)
-		if err := out.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := out.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
 		err = disk.Create(out, path, data, mode(name))
@@ -86,9 +91,9 @@ func writeTemplate(dir string) (made []string, err error) {
 func mode(name string) fs.FileMode {
 	switch filepath.Ext(name) {
 	case ".sh":
-		return 0o755
+		return 0o700
 	case ".yaml":
 		return 0o600
 	}
-	return 0o644
+	return 0o600
 }

@@ -147,7 +147,7 @@ func (a *app) install(via string, print bool, args []string) error {
 
 // replaceConfig writes rouse.yaml anew. Who may read it stays, and a link to it too.
 func replaceConfig(h home.Home, text []byte) error {
-	path, perm := resolved(h.Config()), fs.FileMode(0o600)
+	path, perm := home.Resolved(h.Config()), fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"path/filepath"
 
 	"rouse/home"
 	"rouse/internal/redact"
@@ -45,11 +44,3 @@ func (a *app) redactor() *redact.Redactor {
 
 // redacted is a text without secrets.
 func (a *app) redacted(text string) string { return a.redactor().String(text) }
-
-// resolved is a path without links, as far as it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}

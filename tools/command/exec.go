@@ -33,7 +33,7 @@ type Exec struct {
 // output, and the result is OK if its exit code is 0. c.Dir is relative to
 // Exec's. Exec's limits hold where c has none.
 func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Result {
-	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(e.Dir, 0o700); err != nil {
 		return tools.Fail("workspace: %v", err)
 	}
 	dir, err := e.folder(c.Dir)

@@ -10,7 +10,8 @@
 // Two things are not enforced, because no name shows them: a hard link inside
 // the workspace to a file outside is read like any other file (writing replaces
 // the name and leaves the other file alone), and what is mounted inside the
-// workspace belongs to it. Making either needs more than these tools.
+// workspace belongs to it. Making either needs more than these tools. The agent's
+// own files are behind a [Wall], which knows them also by such names.
 package files
 
 import (
@@ -39,6 +40,9 @@ type Folder struct {
 	Workspace string
 	// Roots are absolute paths of further folders, used by absolute paths.
 	Roots []string
+	// Wall stands around the agent's own files, wherever the workspace and the
+	// roots are.
+	Wall Wall
 	// Limit is how many bytes of one file are passed on; 0 is [DefaultLimit].
 	Limit int64
 	// Wrap, unless nil, stands between write_file and the disk, so that a test
@@ -69,7 +73,7 @@ func (f Folder) open(path string) (*os.Root, string, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) && dir == f.Workspace {
-		if err := f.Wrap(disk.OS{}).MkdirAll(dir, 0o755); err != nil {
+		if err := f.Wrap(disk.OS{}).MkdirAll(dir, 0o700); err != nil {
 			return nil, "", err
 		}
 		root, err = os.OpenRoot(dir)

@@ -48,7 +48,7 @@ func (f Folder) list(ctx context.Context, _ tools.Call, a listArgs) tools.Result
 		return fail("list", a.Path, err)
 	}
 	defer root.Close()
-	l := listing{root: root, top: name, args: a, more: []string{"."}}
+	l := listing{wall: f.Wall, root: root, top: name, args: a, more: []string{"."}}
 	if err := l.walk(ctx); err != nil {
 		return fail("list", a.Path, err)
 	}
@@ -57,6 +57,7 @@ func (f Folder) list(ctx context.Context, _ tools.Call, a listArgs) tools.Result
 
 // listing is one walk: breadth-first, with the entries that sort first kept.
 type listing struct {
+	wall   Wall
 	root   *os.Root
 	top    string
 	args   listArgs
@@ -88,10 +89,19 @@ func (l *listing) folder(ctx context.Context, dir string) error {
 		return err
 	}
 	defer d.Close()
+	if err := l.wall.readable(d); err != nil {
+		return err
+	}
+	at, err := where(d)
+	if err != nil {
+		return err
+	}
 	for l.seen < maxSeen {
 		entries, err := d.ReadDir(1024)
 		for _, e := range entries {
-			l.add(path.Join(dir, e.Name()), e)
+			if !l.wall.hides(at, e.Name()) {
+				l.add(path.Join(dir, e.Name()), e)
+			}
 		}
 		if err == io.EOF {
 			return nil

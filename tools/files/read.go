@@ -31,7 +31,7 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 		return fail("read", a.Path, err)
 	}
 	defer root.Close()
-	file, info, err := openRegular(root, name)
+	file, info, err := f.openRegular(root, name)
 	if err != nil {
 		return fail("read", a.Path, err)
 	}
@@ -65,7 +65,7 @@ func readResult(a readArgs, got tools.Copied) tools.Result {
 }
 
 // openRegular opens a regular file, or says what it is instead.
-func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
+func (f Folder) openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
 	const hint = "list_files shows what is there"
 	info, err := root.Stat(name) // first, because opening a device can act on it
 	if err != nil {
@@ -82,6 +82,9 @@ func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
 	info, err = file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = notRegular(info.Mode(), hint)
+	}
+	if err == nil {
+		err = f.Wall.readable(file)
 	}
 	if err != nil {
 		file.Close()

@@ -44,7 +44,12 @@ func (f Folder) write(_ context.Context, call tools.Call, a writeArgs) tools.Res
 		return fail("write", a.Path, err)
 	}
 	defer root.Close()
-	size, old, err := f.replace(root, name, call.Text("content", a.Content), a.Append)
+	parent, err := f.parent(root, filepath.Dir(name))
+	if err != nil {
+		return fail("write", a.Path, err)
+	}
+	defer parent.Close()
+	size, old, err := f.replace(parent, filepath.Base(name), call.Text("content", a.Content), a.Append)
 	if err != nil {
 		return fail("write", a.Path, err)
 	}
@@ -58,13 +63,13 @@ func (f Folder) write(_ context.Context, call tools.Call, a writeArgs) tools.Res
 // replace writes the file and says how large it is then, and how much of that
 // was there before.
 func (f Folder) replace(root *os.Root, name string, data io.Reader, extend bool) (size, old int64, err error) {
+	if err := f.Wall.writable(root, name); err != nil {
+		return 0, 0, err
+	}
 	target := f.Wrap(disk.Root{R: root})
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := makeParents(root, target, filepath.Dir(name)); err != nil {
-			return 0, 0, err
-		}
 		size, err = disk.ReplaceFrom(target, name, data, 0o644)
 		return size, 0, err
 	case err != nil:
@@ -73,7 +78,7 @@ func (f Folder) replace(root *os.Root, name string, data io.Reader, extend bool)
 		return 0, 0, notRegular(info.Mode(), "choose another path")
 	}
 	if extend {
-		before, err := readSmall(root, name)
+		before, err := f.readSmall(root, name)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -83,24 +88,50 @@ func (f Folder) replace(root *os.Root, name string, data io.Reader, extend bool)
 	return size, old, err
 }
 
-// makeParents makes the folder dir, and its name and those above it durable.
-func makeParents(root *os.Root, target disk.FS, dir string) error {
-	if _, err := root.Stat(dir); err == nil {
-		return nil
+// parent opens the folder dir, and makes it if need be. What is done in it then is
+// done there, whatever its name is by now.
+func (f Folder) parent(root *os.Root, dir string) (*os.Root, error) {
+	parent, err := root.OpenRoot(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return parent, err
 	}
-	if err := target.MkdirAll(dir, 0o755); err != nil {
+	if err := f.makeParents(root, dir); err != nil {
+		return nil, err
+	}
+	return root.OpenRoot(dir)
+}
+
+// makeParents makes the folder dir, and its name and those above it durable. The
+// folder that is there already is held on to, and must not be behind the wall.
+func (f Folder) makeParents(root *os.Root, dir string) error {
+	top, rest := dir, "."
+	base, err := root.OpenRoot(top)
+	for errors.Is(err, fs.ErrNotExist) && top != "." {
+		top, rest = filepath.Dir(top), filepath.Join(filepath.Base(top), rest)
+		base, err = root.OpenRoot(top)
+	}
+	if err != nil {
 		return err
 	}
-	for ; dir != "."; dir = filepath.Dir(dir) {
-		if err := target.SyncDir(filepath.Dir(dir)); err != nil {
+	defer base.Close()
+	first, _, _ := strings.Cut(rest, "/")
+	if err := f.Wall.writable(base, first); err != nil {
+		return err
+	}
+	target := f.Wrap(disk.Root{R: base})
+	if err := target.MkdirAll(rest, 0o755); err != nil {
+		return err
+	}
+	for ; rest != "."; rest = filepath.Dir(rest) {
+		if err := target.SyncDir(filepath.Dir(rest)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readSmall(root *os.Root, name string) (data []byte, err error) {
-	file, info, err := openRegular(root, name)
+func (f Folder) readSmall(root *os.Root, name string) (data []byte, err error) {
+	file, info, err := f.openRegular(root, name)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ type record struct {
 // environment sees to it that there is a complete environment, made as the
 // configuration says. Whether it works shows when it is used.
 func (r *Runtime) environment(ctx context.Context) error {
-	if err := os.MkdirAll(r.c.Workspace, 0o755); err != nil {
+	if err := os.MkdirAll(r.c.Workspace, 0o700); err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	have, err := r.record()

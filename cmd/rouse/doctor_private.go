@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"rouse/home"
+)
+
+// checkPrivate says what other users of the machine can get at. That fails
+// nothing: homes made before were like that.
+func checkPrivate(h home.Home) check {
+	c := check{Check: "private", OK: true, Found: "closed to other users of this machine"}
+	paths, err := h.Exposed()
+	switch {
+	case err != nil:
+		c.OK, c.Found = false, err.Error()
+	case len(paths) > 0:
+		c.Found = "open to other users of this machine: " + pathsOf(h, paths)
+		c.Hint = "mend it with: rouse doctor --mend"
+	}
+	return c
+}
+
+// mend closes the home to other users, and examines it then.
+func (a *app) mend(h home.Home) []check {
+	paths, err := h.Exposed()
+	if err == nil {
+		paths, err = home.Protect(paths)
+	}
+	c := check{Check: "mended", OK: err == nil, Found: "nothing was open to other users of this machine"}
+	if len(paths) > 0 {
+		c.Found = "closed to other users of this machine: " + pathsOf(h, paths)
+	}
+	if err != nil {
+		c.Hint = err.Error()
+	}
+	return append([]check{c}, a.examine(h)...)
+}
+
+// pathsOf names paths of the home, the first five of them.
+func pathsOf(h home.Home, paths []string) string {
+	var names []string
+	for _, path := range paths[:min(5, len(paths))] {
+		name := h.Rel(path)
+		if name == "." {
+			name = "the home itself"
+		}
+		names = append(names, name)
+	}
+	list := strings.Join(names, ", ")
+	if more := len(paths) - len(names); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}

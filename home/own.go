@@ -1,0 +1,156 @@
+package home
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Access is what tools may do with a file.
+type Access string
+
+// Hidden is neither read nor written, ReadOnly is read, Writable is both.
+const (
+	Hidden   Access = "hidden"
+	ReadOnly Access = "read-only"
+	Writable Access = "writable"
+)
+
+// Own is one of the agent's own files, or a folder with all that is in it.
+type Own struct {
+	Name   string // in the home
+	Access Access // for tools
+	// Private says that it holds what other users of the machine should not read.
+	Private bool
+}
+
+// Owned is the one table of the agent's own files, whether they are there or not.
+// What it does not name belongs to whoever put it there. A notebook's process may
+// write in its own folder in notebooks, which is hidden from all others.
+func Owned() []Own {
+	return []Own{
+		{"scratchpad", Hidden, true}, {"logs", Hidden, true}, {"served", Hidden, true}, {"notebooks", Hidden, true},
+		{".env", Hidden, true}, {"vault.age", Hidden, true}, {"vault.key", Hidden, true},
+		{"approvals.yaml", Hidden, true}, {"inbox", Hidden, true}, {"STOP", Hidden, false},
+		{"rouse.yaml", Hidden, true}, {"prices.yaml", Hidden, true}, {".mcp.json", Hidden, true}, {".mcp.lock.json", Hidden, true},
+		{"rules.md", ReadOnly, false}, {"bin", ReadOnly, false}, {"skills", ReadOnly, false}, {"examples", ReadOnly, false}, {".git", ReadOnly, false},
+		{"workspace", Writable, true},
+	}
+}
+
+// Names are those of the own files that tools have this access to.
+func Names(access Access) (names []string) {
+	for _, o := range Owned() {
+		if o.Access == access {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
+// CheckWorkspace refuses a workspace in which tools could change the agent's own
+// files: one that holds the home, and one that is at or in a file of [Owned].
+func (h Home) CheckWorkspace(dir string) error {
+	dir = Resolved(dir)
+	if below(Resolved(h.Dir), dir) {
+		return fmt.Errorf("workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
+	}
+	for _, o := range Owned() {
+		if o.Access != Writable && below(dir, Resolved(filepath.Join(h.Dir, o.Name))) {
+			return fmt.Errorf("workspace %s is among the agent's own files; name another folder", dir)
+		}
+	}
+	return nil
+}
+
+// Resolved is a path without links, as far as it exists.
+func Resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real
+	}
+	if dir := filepath.Dir(path); dir != path {
+		return filepath.Join(Resolved(dir), filepath.Base(path))
+	}
+	return path
+}
+
+// below says whether a path is at or in a folder, also where the system does not
+// tell large letters from small ones.
+func below(path, dir string) bool {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	want, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for ; ; path = filepath.Dir(path) {
+		if info, err := os.Stat(path); err == nil && os.SameFile(info, want) {
+			return true
+		}
+		if path == filepath.Dir(path) {
+			return false
+		}
+	}
+}
+
+// Exposed are the home and those of its own files that other users of the machine
+// can get at though they hold what is private, by paths in the home. Links are not
+// followed. What is in the workspace is not looked at.
+func (h Home) Exposed() (paths []string, err error) {
+	look := func(path string, info fs.FileInfo) {
+		if info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o077 != 0 {
+			paths = append(paths, path)
+		}
+	}
+	info, err := os.Stat(h.Dir)
+	if err != nil {
+		return nil, err
+	}
+	look(h.Dir, info)
+	for _, o := range Owned() {
+		if !o.Private {
+			continue
+		}
+		if err := walk(filepath.Join(h.Dir, o.Name), o.Access != Writable, look); err != nil {
+			return paths, err
+		}
+	}
+	return paths, nil
+}
+
+// walk looks at a file, and at the files in a folder and the folders there. What
+// goes meanwhile is passed over, and notebooks' environments, which are made of
+// others' packages, are looked at from above.
+func walk(path string, deep bool, look func(string, fs.FileInfo)) error {
+	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if info, err := d.Info(); err == nil {
+			look(path, info)
+		}
+		if d.IsDir() && (!deep || strings.HasPrefix(d.Name(), "venv") || d.Name() == ".venv" || d.Name() == "workspace") {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+}
+
+// Protect takes from other users of the machine what [Home.Exposed] names, and
+// gives the paths that it changed. A link is neither followed nor changed.
+func Protect(paths []string) (changed []string, err error) {
+	for _, path := range paths {
+		if err := protect(path); err != nil {
+			return changed, err
+		}
+		changed = append(changed, path)
+	}
+	return changed, nil
+}
