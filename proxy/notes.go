@@ -2,14 +2,13 @@ package proxy
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"rouse/internal/disk"
+	"rouse/internal/jsonl"
 	"rouse/internal/redact"
 )
 
@@ -28,7 +27,7 @@ type Log struct {
 	Now     func() time.Time
 
 	mu   sync.Mutex
-	file disk.File
+	file *jsonl.Writer
 }
 
 // record is one line of the log.
@@ -56,7 +55,7 @@ func (l *Log) write(e record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file == nil {
-		f, err := l.FS.OpenFile(l.Path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		f, err := jsonl.Open(l.FS, l.Path)
 		if err != nil {
 			return fmt.Errorf("notes: %w", err)
 		}
@@ -64,11 +63,11 @@ func (l *Log) write(e record) error {
 	}
 	e.V, e.Time, e.Session = 1, l.Now().Format(time.RFC3339Nano), l.Session
 	e.Tool, e.Text = l.Redact.String(e.Tool), l.Redact.String(e.Text)
-	text, err := json.Marshal(e)
+	text, err := jsonl.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("notes: %w", err)
 	}
-	if _, err := l.file.Write(append(text, '\n')); err != nil {
+	if err := l.file.Add(text); err != nil {
 		return fmt.Errorf("notes: %w", err)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"rouse/internal/disk"
+	"rouse/internal/jsonl"
 	"rouse/internal/proc"
 )
 
@@ -33,8 +34,8 @@ const (
 	sum     = "sum" // of what a day, or a cycle on that day, has spent
 )
 
-// record is one line of the ledger. Its field v comes first and marks where a
-// line begins behind what a crash left of another one.
+// record is one line of the ledger. Its field v comes first: it marks where a line
+// begins that an earlier program wrote behind what a crash left of another one.
 type record struct {
 	V     int           `json:"v"`
 	Event string        `json:"event"`
@@ -188,9 +189,9 @@ func (b *Budget) record(event, id string, a Amount) record {
 // append writes a record. If it fails, what was written of the record may count
 // as spent.
 func (b *Budget) append(r record, durable bool) error {
-	line, err := json.Marshal(r)
+	line, err := jsonl.Marshal(r)
 	if err == nil {
-		err = b.write(append(line, '\n'), durable)
+		err = b.write(line, durable)
 	}
 	if err != nil {
 		return fmt.Errorf("write the spend ledger: %w", err)
@@ -199,25 +200,13 @@ func (b *Budget) append(r record, durable bool) error {
 }
 
 func (b *Budget) write(line []byte, durable bool) error {
-	f, err := b.disk().OpenFile(b.Path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(line)
-	if err == nil && durable {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	err := jsonl.Append(b.disk(), b.Path, line, durable)
 	if err != nil || !durable || b.synced {
 		return err
 	}
-	if err := b.disk().SyncDir(filepath.Dir(b.Path)); err != nil {
-		return err
-	}
-	b.synced = true
-	return nil
+	err = b.disk().SyncDir(filepath.Dir(b.Path))
+	b.synced = err == nil
+	return err
 }
 
 // compact replaces the ledger by its sums, and the reservations of processes
@@ -227,8 +216,6 @@ func (b *Budget) compact() error {
 	sums := newBook()
 	now := b.now().Local()
 	yesterday, oldest := now.AddDate(0, 0, -1).Format(dayForm), now.AddDate(0, 0, -keepDays).Format(dayForm)
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
 	for k, a := range b.read.spent {
 		if k.day < yesterday && k.cycle != b.cycleID() {
 			k.cycle = ""
@@ -237,7 +224,7 @@ func (b *Budget) compact() error {
 			sums.add(k.day, k.cycle, a)
 		}
 	}
-	var live []record
+	var lines, live []record
 	for _, r := range b.read.held {
 		if r.Day >= oldest && r.Owner.Alive() {
 			sums.add(r.Day, r.Cycle, Amount{}.minus(r.Amount))
@@ -246,16 +233,13 @@ func (b *Budget) compact() error {
 	}
 	keys := slices.SortedFunc(maps.Keys(sums.spent), func(x, y key) int { return bytes.Compare([]byte(x.day+x.cycle), []byte(y.day+y.cycle)) })
 	for _, k := range keys {
-		if err := enc.Encode(record{V: 1, Event: sum, Time: now, Day: k.day, Cycle: k.cycle, Amount: sums.spent[k]}); err != nil {
-			return err
-		}
+		lines = append(lines, record{V: 1, Event: sum, Time: now, Day: k.day, Cycle: k.cycle, Amount: sums.spent[k]})
 	}
-	for _, r := range live {
-		if err := enc.Encode(r); err != nil {
-			return err
-		}
+	text, err := jsonl.Marshal(append(lines, live...)...)
+	if err != nil {
+		return err
 	}
-	if err := disk.Replace(b.disk(), b.Path, text.Bytes(), 0o600); err != nil {
+	if err := disk.Replace(b.disk(), b.Path, text, 0o600); err != nil {
 		return err
 	}
 	return b.reread()

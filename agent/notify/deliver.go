@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/internal/jsonl"
 	"rouse/internal/proc"
 )
 
@@ -149,16 +150,5 @@ func (n *Notifier) write(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err := n.disk().OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return jsonl.Append(n.disk(), path, text, true)
 }

@@ -1,14 +1,13 @@
 package schedule
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"iter"
 	"slices"
 	"time"
 
 	"rouse/internal/disk"
+	"rouse/internal/jsonl"
 )
 
 // A ledger is compacted when it is larger than compactFrom bytes and has doubled.
@@ -30,19 +29,16 @@ func (l *Ledger) compactIf(have loaded, size int64) error {
 		}
 		lines = append(lines, r)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	for _, r := range compact(lines, cmp.Or(l.keep, keepLines)) {
-		if err := enc.Encode(r); err != nil {
-			return err
-		}
-	}
-	have.Base = int64(b.Len())
-	if err := enc.Encode(Record{V: 1, Time: l.now().Round(0), Event: eventState, State: have.state}); err != nil {
+	slots, err := jsonl.Marshal(compact(lines, cmp.Or(l.keep, keepLines))...)
+	if err != nil {
 		return err
 	}
-	return disk.Replace(l.disk(), l.Path, b.Bytes(), 0o600)
+	have.Base = int64(len(slots))
+	sum, err := jsonl.Marshal(Record{V: 1, Time: l.now().Round(0), Event: eventState, State: have.state})
+	if err != nil {
+		return err
+	}
+	return disk.Replace(l.disk(), l.Path, append(slots, sum...), 0o600)
 }
 
 // group is what old slots are counted by.

@@ -1,20 +1,19 @@
 package schedule
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"rouse/internal/disk"
+	"rouse/internal/jsonl"
 	"rouse/internal/proc"
 )
 
@@ -52,59 +51,36 @@ type loaded struct {
 	*state
 	size  int64
 	fresh int64 // bytes after the newest state line
-	torn  bool  // the last line is not whole
 	bad   int   // lines that cannot be read
-}
-
-// open opens the ledger for reading. It waits for no FIFO.
-func (l *Ledger) open() (*os.File, error) {
-	if info, err := os.Stat(l.Path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file; move it away", l.Path)
-	}
-	return os.Open(l.Path)
 }
 
 // load reads the end of the ledger. A line that is not whole, as a killed
 // process leaves one, is passed over.
-func (l *Ledger) load() (loaded, error) {
-	f, err := l.open()
+func (l *Ledger) load() (got loaded, err error) {
+	size, err := jsonl.Tail(l.Path, tail, func(lines []byte) (ok bool) {
+		got, ok = loadEnd(lines)
+		return ok
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return loaded{state: newState()}, nil
 	}
-	if err != nil {
-		return loaded{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return loaded{}, err
-	}
-	for want := int64(tail); ; want *= 4 {
-		got, ok, err := loadEnd(f, info.Size(), want)
-		if ok || err != nil {
-			return got, err
-		}
-	}
+	got.size = size
+	return got, err
 }
 
-// loadEnd is load with no more than the last bytes; ok says that they were enough.
-func loadEnd(f io.ReaderAt, size, want int64) (got loaded, ok bool, err error) {
-	want = min(want, size)
-	data := make([]byte, want)
-	if _, err := f.ReadAt(data, size-want); err != nil && err != io.EOF {
-		return got, false, err
-	}
-	got = loaded{state: newState(), size: size, fresh: want}
-	got.torn = want > 0 && data[want-1] != '\n'
-	whole := want == size
+// loadEnd is what lines come to; ok says that they were enough, whatever there is
+// before them.
+func loadEnd(data []byte) (got loaded, ok bool) {
+	got.state = newState()
 	if i := bytes.LastIndex(data, []byte(`"event":"`+eventState+`"`)); i >= 0 {
 		start := bytes.LastIndexByte(data[:i], '\n') + 1
 		var r Record
 		line, _, _ := bytes.Cut(data[start:], []byte{'\n'})
-		if (start > 0 || whole) && json.Unmarshal(line, &r) == nil && r.State != nil {
-			data, got.fresh, ok = data[start:], want-int64(start), true
+		if json.Unmarshal(line, &r) == nil && r.State != nil {
+			data, ok = data[start:], true
 		}
 	}
+	got.fresh = int64(len(data))
 	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
 		var r Record
 		if json.Unmarshal(line, &r) == nil {
@@ -113,44 +89,18 @@ func loadEnd(f io.ReaderAt, size, want int64) (got loaded, ok bool, err error) {
 			got.bad++
 		}
 	}
-	return got, ok || whole, nil
+	return got, ok
 }
 
 // Records gives all lines that are about slots, the oldest first. A missing
 // ledger has none.
 func (l *Ledger) Records() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for r, err := range l.lines() {
-			if (err != nil || r.Event == eventSlot) && !yield(r, err) {
-				return
-			}
-		}
-	}
-}
-
-func (l *Ledger) lines() iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		f, err := l.open()
-		if errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if err != nil {
-			yield(Record{}, fmt.Errorf("read the slots: %w", err))
-			return
-		}
-		defer f.Close()
-		in := bufio.NewReader(f)
-		for {
-			line, err := in.ReadBytes('\n')
-			var r Record
-			if json.Unmarshal(line, &r) == nil && !yield(r, nil) {
-				return
-			}
-			if err == io.EOF {
-				return
-			}
+		for r, err := range jsonl.Read[Record](l.Path) {
 			if err != nil {
-				yield(r, fmt.Errorf("read the slots: %w", err))
+				err = fmt.Errorf("read the slots: %w", err)
+			}
+			if (err != nil || r.Event == eventSlot) && !yield(r, err) {
 				return
 			}
 		}
@@ -188,15 +138,7 @@ func (l *Ledger) write(have loaded, lines []Record) error {
 	if err != nil {
 		return err
 	}
-	f, err := l.disk().OpenFile(l.Path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := jsonl.Append(l.disk(), l.Path, data, true); err != nil {
 		return err
 	}
 	if have.size < named {
@@ -211,22 +153,11 @@ func (l *Ledger) write(have loaded, lines []Record) error {
 // encode makes lines of records, and of the state where it is time for it.
 // have is what the ledger comes to with them.
 func encode(have loaded, lines []Record) ([]byte, error) {
-	var b bytes.Buffer
-	if have.torn {
-		b.WriteByte('\n') // no line follows half of another one
+	data, err := jsonl.Marshal(lines...)
+	if err != nil || have.fresh+int64(len(data)) <= stateEvery {
+		return data, err
 	}
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	for _, r := range lines {
-		if err := enc.Encode(r); err != nil {
-			return nil, err
-		}
-	}
-	if have.fresh+int64(b.Len()) > stateEvery {
-		err := enc.Encode(Record{V: 1, Time: lines[len(lines)-1].Time, Event: eventState, State: have.state})
-		return b.Bytes(), err
-	}
-	return b.Bytes(), nil
+	return jsonl.Marshal(append(slices.Clip(lines), Record{V: 1, Time: lines[len(lines)-1].Time, Event: eventState, State: have.state})...)
 }
 
 func (l *Ledger) now() time.Time {

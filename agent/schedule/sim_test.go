@@ -12,6 +12,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
+	"rouse/internal/jsonl"
 	"rouse/internal/proc"
 )
 
@@ -231,7 +232,7 @@ func (w *world) check(from time.Time) (slots int, ends map[Status]int) {
 
 // around are the lines of an entry that are about slots near one.
 func (l *Ledger) around(e Entry, slot time.Time) (text string) {
-	for r, err := range l.lines() {
+	for r, err := range jsonl.Read[Record](l.Path) {
 		if err == nil && r.Entry == e.key && !r.Slot.After(slot.Add(48*time.Hour)) && r.end().After(slot.Add(-48*time.Hour)) {
 			text += fmt.Sprintf("\n%s %s %s to %s: %s %s %s until %s", r.Time, r.Event, r.Slot, r.Last, r.Status, r.As, r.Reason, r.Until)
 		}

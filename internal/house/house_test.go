@@ -33,8 +33,8 @@ var rules = map[string][]string{
 	"journal":                {"scratchpad", "internal"},
 	"agent/model":            {},
 	"agent/config":           {"agent/schedule", "internal/yamlerror"},
-	"agent/schedule":         {"internal/disk", "internal/proc"},
-	"agent/budget":           {"agent/model", "home", "journal", "internal/disk", "internal/proc", "internal/yamlerror"},
+	"agent/schedule":         {"internal/disk", "internal/jsonl", "internal/proc"},
+	"agent/budget":           {"agent/model", "home", "journal", "internal/disk", "internal/jsonl", "internal/proc", "internal/yamlerror"},
 	"agent/notify":           {"journal", "agent/pause", "internal"},
 	"agent/pause":            {"internal/disk"},
 	"agent/made":             {"internal/disk"},
@@ -48,6 +48,7 @@ var rules = map[string][]string{
 	"tools/mcp":              {"internal/disk", "internal/proc", "internal/redact"},
 	"internal":               {},
 	"internal/disk":          {},
+	"internal/jsonl":         {"internal/disk"},
 }
 
 // only says which packages alone may import a library.
