@@ -11,6 +11,7 @@ import (
 	"rouse/agent/model"
 	"rouse/agent/notify"
 	"rouse/agent/retention"
+	"rouse/agent/trust"
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -79,6 +80,9 @@ type Agent struct {
 	// Version is the binary's, and Config the configuration that holds, for people.
 	Version string
 	Config  []byte
+	// Found is what decides where the agent's words go and which programs are its
+	// servers; a cycle refuses what another hand has changed.
+	Found trust.Found
 	// Watch, unless nil, is told of each event as it is journalled.
 	Watch func(journal.Event)
 }

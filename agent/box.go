@@ -23,6 +23,11 @@ type Box interface {
 
 // Host is what a cycle does for its boxes.
 type Host struct {
+	// Known gives the hashes of the lists of a server's tools that were accepted, as
+	// far as journals and people say; none for one that was never seen. Accepted is
+	// told which list holds now.
+	Known    func(server string) []string
+	Accepted func(server, tools string)
 	// Started is told of each process, so that a later cycle can end it if this
 	// one dies.
 	Started func(proc.Identity)
@@ -37,6 +42,15 @@ type OpenBox func(ctx context.Context, host Host) Box
 // host is the cycle as its boxes see it.
 func (a *Agent) host(c *cycle) Host {
 	return Host{
+		Known: c.known.Tools,
+		Accepted: func(server, tools string) {
+			if c.trust.Servers[server].Tools == tools {
+				return
+			}
+			c.trust.Set(server, journal.TrustedServer{Tools: tools})
+			// Without this record a crash leaves the list to be accepted again.
+			_ = c.journal.Append(&journal.Accepted{Server: server, Tools: tools})
+		},
 		Started: func(p proc.Identity) {
 			// Without this record a crash leaves the process to the mark alone.
 			_ = c.journal.Append(&journal.Started{Process: p})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rouse/agent/model"
+	"rouse/agent/trust"
 	"rouse/dispatcher"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -48,6 +49,9 @@ type cycle struct {
 	turn  func() (*observation.Turn, error) // opens the store of observations
 	store *observation.Store                // once it is open
 	kept  string                            // what earlier cycles kept there
+
+	known trust.Known    // what was relied on before
+	trust *journal.Trust // what this cycle relies on
 
 	reopened bool // it was interrupted and is being settled
 	ended    bool // its end is in the journal, or at least in _after

@@ -79,14 +79,14 @@ func (a *Agent) settleCycle(id string) error {
 
 // giveUp lets a cycle count as settled though its state was not saved.
 func (a *Agent) giveUp(c *cycle, why string) error {
-	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why}
+	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why, Trust: c.trust}
 	return cmp.Or(c.journal.Append(end), c.journal.Sync())
 }
 
 // reopen opens the journal of an interrupted cycle to go on with it.
 func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 	c := &cycle{
-		id: id, baseHash: t.base, reopened: true, ended: t.end != nil,
+		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, trust: t.trust,
 	}
 	c.iterations.Store(int64(t.iterations))
 	c.used.Store(int64(t.tokens))
@@ -210,6 +210,7 @@ type trace struct {
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
 	end        *journal.End
+	trust      *journal.Trust
 
 	seq, iterations, tokens int
 	took                    time.Duration
@@ -234,7 +235,11 @@ func readTrace(path string) (trace, error) {
 func (t *trace) add(e journal.Event) {
 	switch d := e.Data.(type) {
 	case *journal.Wake:
-		t.base, t.mark = d.Base, d.Mark
+		t.base, t.mark, t.trust = d.Base, d.Mark, d.Trust
+	case *journal.Accepted:
+		if t.trust != nil {
+			t.trust.Set(d.Server, journal.TrustedServer{Tools: d.Tools})
+		}
 	case *journal.Request:
 		t.iterations = d.Iteration
 	case *journal.Reply:

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"rouse/agent/model"
+	"rouse/agent/trust"
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -47,7 +48,11 @@ func (a *Agent) open() (*cycle, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cycle{began: a.now()}
+	c := &cycle{began: a.now(), known: trust.Read(a.Home, newest)}
+	if err := c.known.Err(a.Found); err != nil {
+		return nil, err
+	}
+	c.trust = c.known.Next(a.Found)
 	if c.base, c.baseHash, err = a.Home.Load(); err != nil {
 		return nil, err
 	}
@@ -92,7 +97,13 @@ func (a *Agent) maxAnswer(c *cycle) int {
 func (a *Agent) Preview() (model.Request, error) {
 	c := &cycle{}
 	c.iterations.Add(1)
-	var err error
+	newest, err := a.Home.Newest()
+	if err == nil {
+		err = trust.Read(a.Home, newest).Err(a.Found)
+	}
+	if err != nil {
+		return model.Request{}, err
+	}
 	if c.base, _, err = a.Home.Load(); err != nil {
 		return model.Request{}, err
 	}
@@ -116,7 +127,7 @@ func (unrecorded) Sync() error                  { return nil }
 func (a *Agent) record(c *cycle, settled string) error {
 	texts := a.ingredients(c)
 	wake := &journal.Wake{
-		Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark, Version: a.Version, Made: sums(texts),
+		Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark, Version: a.Version, Made: sums(texts), Trust: c.trust,
 	}
 	if c.base.Large() {
 		wake.Warning = "the memory is above 512 KiB, and each request to the model carries it"

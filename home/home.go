@@ -92,6 +92,9 @@ func (h Home) Notebooks() string { return filepath.Join(h.Dir, "notebooks") }
 // IdleRecord is what the last cycle that found nothing to do left.
 func (h Home) IdleRecord() string { return filepath.Join(h.Logs(), "idle.json") }
 
+// Accepted is what a person accepted by a verb since the last cycle.
+func (h Home) Accepted() string { return filepath.Join(h.Logs(), "accepted.json") }
+
 // Models is what was found out about models.
 func (h Home) Models() string { return filepath.Join(h.Logs(), "models.json") }
 

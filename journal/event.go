@@ -63,6 +63,8 @@ type Wake struct {
 	// made of, such as rules.md; logs/made has a copy of each under that name.
 	Version string            `json:"version,omitempty"`
 	Made    map[string]string `json:"made,omitempty"`
+	// Trust is what the cycle relies on, as far as it is known when it wakes.
+	Trust *Trust `json:"trust,omitempty"`
 }
 
 // Made says what else the cycle is made of, once that is known, and again where it
@@ -194,6 +196,8 @@ type Sleep struct {
 	Ms         int64  `json:"ms"`
 	// EmptyNotes counts the calls that came without a note.
 	EmptyNotes int `json:"empty_notes,omitempty"`
+	// Trust is what the next cycle may rely on.
+	Trust *Trust `json:"trust,omitempty"`
 }
 
 // Outcomes of a cycle.
@@ -250,7 +254,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted),
 	} {
 		if p.event() == kind {
 			return p

@@ -50,7 +50,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 		Version: s.Version, Config: c.Held(),
 		Budget: spending, Notify: s.notifier(hide), Retention: s.Retention(), Waking: s.waking(),
 		Heartbeat: s.Heartbeat(), ModelName: s.ModelName(), PauseAfter: int(c.Failures.PauseAfter),
-		Home: s.Home, Workspace: s.Home.Folder(c.Workspace), Model: m, Tools: set, Boxes: s.boxes(),
+		Found: s.found(), Home: s.Home, Workspace: s.Home.Folder(c.Workspace), Model: m, Tools: set, Boxes: s.boxes(),
 		Redact: hide, Mark: s.Runner().Mark, Now: s.Now,
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold),
 		MaxIterations: int(c.Cycle.MaxIterations), Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
@@ -67,7 +67,7 @@ func (s *Setup) boxes() (list []agent.OpenBox) {
 	if servers, err := s.Servers(); err == nil && len(servers.Servers) > 0 {
 		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
 			o := s.serverOptions()
-			o.Started = host.Started
+			o.Started, o.Known, o.Accepted = host.Started, host.Known, host.Accepted
 			return serverBox{mcp.Start(ctx, servers, o)}
 		})
 	}
@@ -83,12 +83,6 @@ func (b serverBox) Problems() []string { return append(b.News(), b.Servers.Probl
 // serverOptions say how the home's MCP servers are run.
 func (s *Setup) serverOptions() mcp.Options {
 	return mcp.Options{Runner: s.Runner(), Pins: s.Home.ServerPins(), Version: s.Version, Redact: s.Hidden()}
-}
-
-// StartServers starts the MCP servers that c names, which are some of
-// [Setup.Servers]. They live no longer than ctx.
-func (s *Setup) StartServers(ctx context.Context, c mcp.Config) *mcp.Servers {
-	return mcp.Start(ctx, c, s.serverOptions())
 }
 
 // Observations says how large observations are kept.

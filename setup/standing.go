@@ -64,6 +64,7 @@ func newStanding() Standing {
 // failed, so that the home may be left to rest.
 func (s *Setup) Standing(failed bool) Standing {
 	st := newStanding()
+	st.problem(s.addDistrust(&st))
 	s.addSlots(&st)
 	if failed && len(s.Config.Schedule) > 0 {
 		if sentence := s.resting(); sentence != "" {

@@ -42,8 +42,10 @@ type Config struct {
 	Unattended `yaml:",inline"`
 	Waking     `yaml:",inline"`
 
-	name string // of the file
-	text []byte // which it was read from
+	name    string // of the file
+	fileURL string // model.base_url of it
+	elseURL bool   // the environment names another one
+	text    []byte // which it was read from
 }
 
 // Model says which model is asked, and how.
@@ -154,8 +156,9 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	if err := decode(data, &c); err != nil {
 		return c, fmt.Errorf("read %s: %s", name, yamlerror.Text(err))
 	}
-	c.name, c.text = name, data
+	c.name, c.text, c.fileURL = name, data, c.Model.BaseURL
 	override(&c.Model.Name, getenv("ROUSE_MODEL"))
+	c.elseURL = getenv("OPENAI_BASE_URL") != ""
 	override(&c.Model.BaseURL, getenv("OPENAI_BASE_URL"))
 	if err := c.check(); err != nil {
 		return c, c.Wrong(err)
@@ -165,6 +168,10 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	}
 	return c, nil
 }
+
+// FileURL is model.base_url as the file has it. It is overridden where the
+// environment names an address.
+func (c Config) FileURL() (url string, overridden bool) { return c.fileURL, c.elseURL }
 
 // maxBytes is the largest configuration that is read.
 const maxBytes = 1 << 20

@@ -27,7 +27,7 @@ type check struct {
 }
 
 func (a *app) newDoctor() *cobra.Command {
-	var asJSON, unattended, inside, mend bool
+	var asJSON, unattended, inside, mend, accept bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the home, the model, the tools, and what is enforced",
@@ -41,12 +41,20 @@ variables.
 With --mend the home and what is private in it are closed to other users first (0700 and 0600); it
 says what was changed. Links are not followed.
 
+With --accept it first accepts what another hand may have changed since the last cycle, and what
+cycles refuse until then: model.base_url in rouse.yaml.
+
 Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 		Example: `  rouse doctor
   rouse doctor --unattended
   rouse doctor --mend`,
 		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
+			if accept {
+				if err := a.accept(asJSON); err != nil {
+					return err
+				}
+			}
 			switch {
 			case mend:
 				return a.doctor(a.mend, asJSON)
@@ -62,8 +70,24 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 	c.Flags().BoolVar(&mend, "mend", false, "close the home to other users of the machine")
 	c.Flags().BoolVar(&inside, "inside", false, "check as the process that --unattended starts")
 	_ = c.Flags().MarkHidden("inside")
+	c.Flags().BoolVar(&accept, "accept", false, "accept what cycles refuse because another hand may have changed it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// accept accepts what cycles refuse and no other verb accepts.
+func (a *app) accept(quiet bool) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	accepted, err := s.Accept()
+	for _, text := range accepted {
+		if !quiet {
+			fmt.Fprintln(a.stdout, "accepted: "+text)
+		}
+	}
+	return err
 }
 
 func (a *app) doctor(examine func(home.Home) []check, asJSON bool) error {
@@ -224,6 +248,9 @@ const modelPatience = 10 * time.Second
 
 func (a *app) checkModel(s *setup.Setup) check {
 	m := s.Config.Model
+	if err := s.CheckURL(); err != nil { // the key is not sent there
+		return check{Check: "model", Found: err.Error()}
+	}
 	if m.Provider == "offline" {
 		return check{Check: "model", OK: true, Found: "offline: it carries out tasks that are written as calls",
 			Hint: "for a real model set " + m.APIKeyEnv + ", or OPENAI_BASE_URL for a local server"}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rouse/agent/trust"
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/setup"
@@ -121,7 +122,7 @@ func exitCode(err error) int {
 		return c.code
 	case errors.Is(err, home.ErrAwake):
 		return exitAwake
-	case errors.As(err, new(*home.StateError)):
+	case errors.As(err, new(*home.StateError)), errors.As(err, new(*trust.Changed)):
 		return exitUsage
 	}
 	return exitFailed

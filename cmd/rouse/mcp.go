@@ -178,16 +178,46 @@ func findTool(s *mcp.Servers, name string) (tools.Tool, error) {
 func (a *app) newMCPAccept() *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept SERVER",
-		Short: "Accept the tools of a server as they are now",
-		Long: `Show the tools of a server that are new or changed, and accept all as they are now.
+		Short: "Accept a server and its tools as they are now",
+		Long: `Accept what starts a server, or its address, as .mcp.json has it now. Then start it, show the
+tools that are new or changed, and accept all as they are now.
 
 Exit codes: 0, 1 if the server does not run, 2 usage or a bad .mcp.json.`,
 		Example: "  rouse mcp accept files",
 		Args:    strict(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := a.acceptServer(args[0]); err != nil {
+				return err
+			}
 			return a.withServers(args[0], func(_ context.Context, s *mcp.Servers) error { return a.acceptMCP(s, args[0]) })
 		},
 	}
+}
+
+// acceptServer accepts what starts a server, and says so if that is not what it was.
+func (a *app) acceptServer(name string) error {
+	home, err := a.open()
+	if err != nil {
+		return err
+	}
+	c, err := home.Servers()
+	if err == nil {
+		c, err = pick(c, name)
+	}
+	if err != nil {
+		return usage(err)
+	}
+	s := c.Servers[0]
+	changed, err := home.AcceptServer(s)
+	if changed && err == nil {
+		line := s.URL
+		if line == "" {
+			line = fmt.Sprintf("%q", append([]string{s.Command}, s.Args...))
+		}
+		line = home.Redactor().And(c.Secrets()).String(line)
+		fmt.Fprintf(a.stdout, "accepted: %s is %s\n", name, text.Line(line, 1000))
+	}
+	return err
 }
 
 func (a *app) acceptMCP(s *mcp.Servers, server string) error {

@@ -39,6 +39,7 @@ var rules = map[string][]string{
 	"agent/pause":            {"internal/disk"},
 	"agent/made":             {"internal/disk"},
 	"agent/retention":        {"agent/made", "home", "journal", "scratchpad", "internal/disk"},
+	"agent/trust":            {"home", "journal", "internal/disk", "internal/text"},
 	"agent/conversation":     {"agent/model", "dispatcher", "tools", "internal/redact"},
 	"dispatcher":             {"journal", "scratchpad", "tools", "internal"},
 	"scratchpad":             {"internal/disk"},

@@ -2,11 +2,14 @@ package mcp
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -44,6 +47,9 @@ type Server struct {
 	Disabled bool
 	// Timeout is the time limit of a call; 0 is [Options.CallLimit].
 	Timeout time.Duration
+	// Source is the SHA-256 of what starts the server as the file has it: command,
+	// args, cwd, url, and env but for what is secret by its name.
+	Source string
 	// Problem says why the entry cannot be used, and how to mend it.
 	Problem string
 }
@@ -131,7 +137,7 @@ func resolve(e named, dir string, vars Variables) Server {
 	x := expander{Variables: vars}
 	s := Server{
 		Name: e.name, Command: x.text(e.Command), Args: x.list(e.Args), Env: x.table(e.Env),
-		URL: x.text(e.URL), Headers: x.table(e.Headers), Dir: dir, Disabled: e.Disabled,
+		URL: x.text(e.URL), Headers: x.table(e.Headers), Dir: dir, Disabled: e.Disabled, Source: e.source(),
 	}
 	if cwd := x.text(e.Cwd); filepath.IsAbs(cwd) {
 		s.Dir = filepath.Clean(cwd)
@@ -153,6 +159,33 @@ func resolve(e named, dir string, vars Variables) Server {
 		s.Problem = err.Error()
 	}
 	return s
+}
+
+// source is [Server.Source]. Variables stand in it by their names: the operator
+// may change their values, as well as tokens that are in the file.
+func (e entry) source() string {
+	e.Type, e.Headers, e.Disabled, e.Timeout = "", nil, false, nil
+	e.Env = maps.Clone(e.Env)
+	maps.DeleteFunc(e.Env, func(name, _ string) bool { return redact.IsSecretName(name) })
+	text, err := json.Marshal(e)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Start is what starts the server, or where it is, in a few words: what may be
+// secret in it is not shown.
+func (s Server) Start() string {
+	if s.URL == "" {
+		return fmt.Sprintf("%s with %d arguments", s.Command, len(s.Args))
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return "an address"
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // check says what keeps the entry from being used.

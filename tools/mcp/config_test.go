@@ -74,10 +74,44 @@ func TestLoad(t *testing.T) {
 		}
 		for i := range c.Servers {
 			s := &c.Servers[i]
+			s.Source = "" // see TestSource
 			s.Args, s.Env, s.Headers = none(s.Args), empty(s.Env), empty(s.Headers)
 		}
 		if diff := cmp.Diff(tt.want, c.Servers); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// TestSource holds that what starts a server has a hash which a person's usual
+// edits leave alone.
+func TestSource(t *testing.T) {
+	source := func(entry string) string {
+		c, err := parse([]byte(`{"mcpServers": {"x": `+entry+`}}`), t.TempDir(), environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Servers[0].Source
+	}
+	was := source(`{"command": "a", "args": ["${HOME}"], "env": {"A": "1", "B_TOKEN": "2"}}`)
+	for _, same := range []string{
+		`{"args": ["${HOME}"], "command": "a", "env": {"B_TOKEN": "3", "A": "1"}, "timeout": 9}`,
+		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1"}, "headers": {"X": "y"}, "disabled": true, "type": "stdio"}`,
+	} {
+		if source(same) != was {
+			t.Errorf("%s counts as another program", same)
+		}
+	}
+	for _, other := range []string{
+		`{"command": "b", "args": ["${HOME}"], "env": {"A": "1"}}`,
+		`{"command": "a", "args": ["${HOME}", "b"], "env": {"A": "1"}}`,
+		`{"command": "a", "args": ["/home/me"], "env": {"A": "1"}}`,
+		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1", "LD_PRELOAD": "x"}}`,
+		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1"}, "cwd": "workspace"}`,
+		`{"url": "https://a.example"}`,
+	} {
+		if source(other) == was {
+			t.Errorf("%s counts as the same program", other)
 		}
 	}
 }

@@ -71,6 +71,27 @@ func (p *pins) load() (pinned, error) {
 	return f, nil
 }
 
+// AcceptedLists gives, by server, the hash of the list of tools that the file at
+// path says are accepted. No file is none.
+func AcceptedLists(path string) (map[string]string, error) {
+	f, err := (&pins{path: path}).load()
+	lists := map[string]string{}
+	for name, accepted := range f.Servers {
+		lists[name] = listHash(accepted)
+	}
+	return lists, err
+}
+
+// listHash is the hash of a list of accepted tools.
+func listHash(accepted map[string]string) string {
+	text, err := json.Marshal(accepted) // in the order of the names
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
 // hash is what a tool is pinned by: all that a model may see of it. The order of
 // keys does not count, some servers change it.
 func (t rawTool) hash() string {

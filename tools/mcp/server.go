@@ -40,7 +40,8 @@ type server struct {
 	link     *link
 	starts   int
 	closed   bool
-	offered  []rawTool // as last listed
+	offered  []rawTool         // as last listed
+	accepted map[string]string // the hashes of the accepted ones, nil where that cannot be known
 	problems []string
 }
 

@@ -24,6 +24,11 @@ type Options struct {
 	Started func(proc.Identity)
 	// Pins is the file that keeps which tools were accepted.
 	Pins string
+	// Known gives the hashes of the lists of a server's tools that were accepted as
+	// far as others than Pins know, none for one that was never seen: tools of a
+	// list that they do not know are off. Accepted is told which list holds.
+	Known    func(server string) []string
+	Accepted func(server, list string)
 	// FS writes it; default the disk.
 	FS disk.FS
 	// StartLimit is the time limit of a server's start, its list of tools
@@ -51,6 +56,12 @@ func (o Options) complete() Options {
 	o.MaxMessage = cmp.Or(o.MaxMessage, 32<<20)
 	if o.FS == nil {
 		o.FS = disk.OS{}
+	}
+	if o.Known == nil {
+		o.Known = func(string) []string { return nil }
+	}
+	if o.Accepted == nil {
+		o.Accepted = func(string, string) {}
 	}
 	return o
 }
@@ -146,15 +157,25 @@ func (s *Servers) admit(srv *server) {
 	if srv.link == nil {
 		return
 	}
-	_, known, err := s.pins.get(srv.Name)
-	if err == nil && !known {
-		err = s.pins.set(srv.Name, srv.hashes())
+	accepted, seen, err := s.pins.get(srv.Name)
+	known := srv.o.Known(srv.Name)
+	if err == nil && len(known) > 0 && (!seen || !slices.Contains(known, listHash(accepted))) {
+		s.problem(srv.Name, fmt.Sprintf("its tools are off until the operator has looked at them and runs «rouse mcp accept %s»: "+
+			"what was accepted is gone from .mcp.lock.json, or was changed there by another hand", srv.Name))
+		s.waiting = append(s.waiting, s.problems[len(s.problems)-1])
+		return
+	}
+	if err == nil && !seen {
+		accepted = srv.hashes()
+		err = s.pins.set(srv.Name, accepted)
 		s.news = append(s.news, fmt.Sprintf("mcp %s: seen for the first time; its %d tools are accepted as they are", quoted(srv.Name), len(srv.offered)))
 	}
 	if err != nil {
 		s.problem(srv.Name, "its tools are off: "+oneLine(err.Error()))
 		return
 	}
+	srv.accepted = accepted
+	srv.o.Accepted(srv.Name, listHash(accepted))
 	var off []string
 	for _, o := range s.offers(srv) {
 		if o.State != On {
@@ -184,17 +205,14 @@ func (s *server) hashes() map[string]string {
 	return m
 }
 
-// offers are a server's tools with their states; none if those cannot be known.
+// offers are a server's tools with their states, by what was accepted when it
+// started: it can write the file itself since.
 func (s *Servers) offers(srv *server) []Offer {
-	accepted, _, err := s.pins.get(srv.Name)
-	if err != nil {
-		return nil
-	}
 	var list []Offer
 	for _, t := range srv.offered {
 		seen := t.hidden(srv.o.Redact)
 		o := Offer{Server: srv.Name, Tool: seen.Name, Name: toolName(srv.Name, seen.Name), Description: seen.description(), State: On}
-		if hash, ok := accepted[seen.Name]; !ok {
+		if hash, ok := srv.accepted[seen.Name]; !ok && srv.accepted != nil {
 			o.State = New
 		} else if hash != t.hash() {
 			o.State = Changed
@@ -265,9 +283,12 @@ func (s *Servers) Accept(name string) ([]Offer, error) {
 			return nil, fmt.Errorf("accept %s: the server does not run", quoted(name))
 		}
 		before := s.offers(srv)
-		if err := s.pins.set(name, srv.hashes()); err != nil {
+		accepted := srv.hashes()
+		if err := s.pins.set(name, accepted); err != nil {
 			return nil, fmt.Errorf("accept %s: %w", quoted(name), err)
 		}
+		srv.accepted = accepted
+		srv.o.Accepted(name, listHash(accepted))
 		return before, nil
 	}
 	return nil, fmt.Errorf("accept %s: there is no such server", quoted(name))

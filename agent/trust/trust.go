@@ -1,0 +1,247 @@
+// Package trust tells what a home relied on before from what another hand has
+// put in its place: the address that the model's key is sent to, the programs
+// that MCP servers are, and the list of their accepted tools.
+//
+// What a cycle relied on is in its journal, in the events wake, accepted and
+// sleep, and what a person accepted by a verb in logs/accepted.json. To remove
+// either makes nothing look new: what is in neither of them was never seen. A
+// process that may write both can write what it likes.
+package trust
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/text"
+	"rouse/journal"
+)
+
+// Found is what the files of a home say now.
+type Found struct {
+	// BaseURL is model.base_url of the file; Overridden says that the environment
+	// names another one, which is the operator's.
+	BaseURL    string
+	Overridden bool
+	// Servers are those of .mcp.json that are not disabled.
+	Servers []Server
+}
+
+// Server is an MCP server as .mcp.json has it.
+type Server struct {
+	Name    string
+	Command string // the hash of its command, or its address
+	Shown   string // the same, for people
+}
+
+// Known is what a home relied on before. The zero value knows nothing.
+type Known struct {
+	// Cycle relied on it, "" where no cycle is known to.
+	Cycle    string
+	trust    journal.Trust
+	accepted journal.Trust
+}
+
+// lookBack is how many cycles are asked that have nothing to say, such as those
+// that ended before they began.
+const lookBack = 64
+
+// Read gives what the newest cycle relied on that says so, and what a person
+// accepted since.
+func Read(h home.Home, newest string) Known {
+	k := Known{accepted: accepted(h)}
+	if newest == "" {
+		return k
+	}
+	if t := ofCycle(h, newest); t != nil {
+		k.Cycle, k.trust = newest, *t
+		return k
+	}
+	ids, _ := h.Cycles(lookBack) // logs that cannot be read fail the cycle elsewhere
+	for _, id := range ids {
+		if t := ofCycle(h, id); t != nil {
+			k.Cycle, k.trust = id, *t
+			break
+		}
+	}
+	return k
+}
+
+// ofCycle is what a cycle slept with, or woke with where it has not slept.
+func ofCycle(h home.Home, id string) *journal.Trust {
+	last, err := journal.Last(h.Journal(id))
+	if err != nil {
+		return nil
+	}
+	if d, ok := last.Data.(*journal.Sleep); ok {
+		return d.Trust
+	}
+	for e := range journal.Read(h.Journal(id)) {
+		if d, ok := e.Data.(*journal.Wake); ok {
+			return d.Trust
+		}
+		break
+	}
+	return nil
+}
+
+// maxFile is the largest accepted.json that is read, in bytes.
+const maxFile = 1 << 20
+
+func accepted(h home.Home) (t journal.Trust) {
+	info, err := os.Stat(h.Accepted())
+	if err != nil || !info.Mode().IsRegular() {
+		return journal.Trust{}
+	}
+	f, err := os.Open(h.Accepted())
+	if err != nil {
+		return journal.Trust{}
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err != nil || json.Unmarshal(data, &t) != nil {
+		return journal.Trust{} // nothing is accepted by a file that cannot be read
+	}
+	return t
+}
+
+// Accept puts down what a person accepted, beside what is there.
+func Accept(h home.Home, f disk.FS, add func(*journal.Trust)) error {
+	t := accepted(h)
+	add(&t)
+	data, err := json.MarshalIndent(t, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err = f.MkdirAll(h.Logs(), 0o700); err == nil {
+		err = disk.Replace(f, h.Accepted(), append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("accept: %w", err)
+	}
+	return nil
+}
+
+// Accept puts down which list of a server's tools holds, unless that is known.
+func (k Known) Accept(h home.Home, f disk.FS, server, list string) error {
+	if slices.Contains(k.Tools(server), list) {
+		return nil
+	}
+	return Accept(h, f, func(t *journal.Trust) { t.Set(server, journal.TrustedServer{Tools: list}) })
+}
+
+// SetBaseURL puts the address of the configuration's file into t.
+func (f Found) SetBaseURL(t *journal.Trust) {
+	t.BaseURL, t.BaseURLHash = shownURL(f.BaseURL), hash(f.BaseURL)
+}
+
+// Next is what a cycle relies on that found f and went on.
+func (k Known) Next(f Found) *journal.Trust {
+	t := k.trust
+	if !f.Overridden || t.BaseURLHash == "" {
+		f.SetBaseURL(&t)
+	}
+	for _, s := range f.Servers {
+		t.Set(s.Name, journal.TrustedServer{Command: s.Command})
+	}
+	return &t
+}
+
+// Tools are the hashes of the lists of a server's tools that were accepted; none
+// of a server that was never seen.
+func (k Known) Tools(server string) (hashes []string) {
+	for _, t := range []journal.Trust{k.trust, k.accepted} {
+		if h := t.Servers[server].Tools; h != "" {
+			hashes = append(hashes, h)
+		}
+	}
+	return hashes
+}
+
+// Changed says that what a home relies on was changed, and how that is accepted.
+type Changed struct {
+	BaseURL bool   // it is the model's address
+	Server  string // or what starts this server
+	Text    string
+}
+
+func (c *Changed) Error() string { return c.Text }
+
+// Check gives what of f a cycle may not use before a person has accepted it: the
+// address first, then the servers.
+func (k Known) Check(f Found) (list []*Changed) {
+	if c := k.checkBaseURL(f); c != nil {
+		list = append(list, c)
+	}
+	for _, s := range f.Servers {
+		if c := k.CheckServer(s); c != nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// Err is the first of what [Known.Check] finds, as an error, or nil.
+func (k Known) Err(f Found) error {
+	if list := k.Check(f); len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
+
+func (k Known) checkBaseURL(f Found) *Changed {
+	was, now := cmp.Or(k.trust.BaseURLHash, k.accepted.BaseURLHash), hash(f.BaseURL)
+	if f.Overridden || was == "" || now == was || now == k.accepted.BaseURLHash {
+		return nil
+	}
+	return &Changed{BaseURL: true, Text: fmt.Sprintf(
+		"model.base_url in rouse.yaml changed since %s (was %s, is %s): if that was you, run rouse doctor --accept",
+		k.since(), cmp.Or(k.trust.BaseURL, k.accepted.BaseURL), shownURL(f.BaseURL))}
+}
+
+// CheckServer says whether a server is another program, or another address, than
+// it was; nil is for one that is the same, or was never seen.
+func (k Known) CheckServer(s Server) *Changed {
+	agreed := k.accepted.Servers[s.Name].Command
+	was := cmp.Or(k.trust.Servers[s.Name].Command, agreed)
+	if was == "" || s.Command == was || s.Command == agreed {
+		return nil
+	}
+	return &Changed{Server: s.Name, Text: fmt.Sprintf(
+		"what starts the MCP server %s in .mcp.json changed since %s (is %s): if that was you, run rouse mcp accept %[1]s",
+		text.Line(s.Name, 80), k.since(), text.Line(s.Shown, 200))}
+}
+
+func (k Known) since() string {
+	if k.Cycle == "" {
+		return "it was accepted"
+	}
+	return "cycle " + k.Cycle
+}
+
+// shownURL is an address without what may be secret in it.
+func shownURL(raw string) string {
+	if raw == "" {
+		return "not set"
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "unreadable"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return text.Line(strings.TrimSuffix(u.String(), "?"), 200)
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}

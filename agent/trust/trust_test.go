@@ -1,0 +1,144 @@
+package trust
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/journal"
+)
+
+// newHome is a home in which cycles with these events ran, in order.
+func newHome(t *testing.T, cycles ...[]journal.Payload) (h home.Home, newest string) {
+	t.Helper()
+	h = home.Home{Dir: t.TempDir()}
+	if err := os.MkdirAll(h.Logs(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, events := range cycles {
+		newest = home.NextID(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), newest)
+		w, err := journal.Create(disk.OS{}, h.Journal(newest), newest, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if err := w.Append(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Close()
+	}
+	return h, newest
+}
+
+func relied(url string) *journal.Trust {
+	return &journal.Trust{BaseURL: url, BaseURLHash: hash(url), Servers: map[string]journal.TrustedServer{"s": {Command: "c1", Tools: "t1"}}}
+}
+
+const evil, good = "https://evil.example/v1", "https://good.example/v1"
+
+// TestRead holds that nothing is new because the newest cycle has nothing to say.
+func TestRead(t *testing.T) {
+	slept := []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}}
+	old := []journal.Payload{&journal.Wake{}, &journal.Sleep{}}
+	tests := []struct {
+		name    string
+		cycles  [][]journal.Payload
+		refused bool
+	}{
+		{"no cycle", nil, false},
+		{"cycles of an old binary", [][]journal.Payload{old, old}, false},
+		{"one that slept", [][]journal.Payload{slept}, true},
+		{"one that is awake", [][]journal.Payload{{&journal.Wake{Trust: relied(good)}, &journal.Warning{}}}, true},
+		{"one of an old binary since", [][]journal.Payload{slept, old}, true},
+		{"a journal without a line since", [][]journal.Payload{slept, {}, {}}, true},
+	}
+	for _, tt := range tests {
+		h, newest := newHome(t, tt.cycles...)
+		k := Read(h, newest)
+		err := k.Err(Found{BaseURL: evil})
+		if (err != nil) != tt.refused {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if (len(k.Tools("s")) > 0) != tt.refused {
+			t.Errorf("%s: tools %q", tt.name, k.Tools("s"))
+		}
+		if err := k.Err(Found{BaseURL: good, Servers: []Server{{Name: "s", Command: "c1"}, {Name: "new", Command: "x"}}}); err != nil {
+			t.Errorf("%s: what did not change: %v", tt.name, err)
+		}
+	}
+}
+
+// TestAccept holds that what a person accepted is used until it changes again,
+// and that to remove the file takes that back.
+func TestAccept(t *testing.T) {
+	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
+	f := Found{BaseURL: evil, Servers: []Server{{Name: "s", Command: "c2", Shown: "sh"}}}
+	if list := Read(h, newest).Check(f); len(list) != 2 || !list[0].BaseURL || list[1].Server != "s" {
+		t.Fatalf("Check = %v", list)
+	}
+	err := Accept(h, disk.OS{}, f.SetBaseURL)
+	if err == nil {
+		err = Accept(h, disk.OS{}, func(t *journal.Trust) { t.Set("s", journal.TrustedServer{Command: "c2"}) })
+	}
+	if err == nil {
+		err = Read(h, newest).Accept(h, disk.OS{}, "s", "t2")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := Read(h, newest)
+	if err := k.Err(f); err != nil || len(k.Tools("s")) != 2 {
+		t.Errorf("after Accept: %v, tools %q", err, k.Tools("s"))
+	}
+	next := k.Next(f)
+	if next.BaseURLHash != hash(evil) || next.Servers["s"] != (journal.TrustedServer{Command: "c2", Tools: "t1"}) {
+		t.Errorf("Next = %+v", next)
+	}
+	if err := k.Err(Found{BaseURL: good + "2"}); err == nil {
+		t.Error("an address that nobody accepted is used")
+	}
+	if err := os.WriteFile(h.Accepted(), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Read(h, newest).Err(f); err == nil {
+		t.Error("a file that cannot be read accepts")
+	}
+}
+
+// TestOverridden holds that the environment is the operator's, and that the file
+// is not accepted meanwhile.
+func TestOverridden(t *testing.T) {
+	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
+	k, f := Read(h, newest), Found{BaseURL: evil, Overridden: true}
+	if err := k.Err(f); err != nil {
+		t.Error(err)
+	}
+	if next := k.Next(f); next.BaseURLHash != hash(good) {
+		t.Errorf("Next = %+v", next)
+	}
+}
+
+// TestServersThatWereThere holds that a server is not new because it was away.
+func TestServersThatWereThere(t *testing.T) {
+	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
+	next := Read(h, newest).Next(Found{BaseURL: good})
+	h, newest = newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: next}})
+	k := Read(h, newest)
+	if k.CheckServer(Server{Name: "s", Command: "c2"}) == nil || len(k.Tools("s")) != 1 {
+		t.Error("it counts as new")
+	}
+}
+
+// TestTextsHoldNoSecret holds that an address is told without its password.
+func TestTextsHoldNoSecret(t *testing.T) {
+	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
+	f := Found{BaseURL: "https://me:hid" + "den1@x.example/v1?key=hid" + "den2#hid" + "den3"}
+	text := Read(h, newest).Err(f).Error()
+	if strings.Contains(text, "hidden") || !strings.Contains(text, "is https://x.example/v1)") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,109 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"rouse/agent/trust"
+	"rouse/internal/disk"
+	"rouse/journal"
+	"rouse/tools/mcp"
+)
+
+// found is what the home's files name as its model's address and its servers.
+func (s *Setup) found() (f trust.Found) {
+	f.BaseURL, f.Overridden = s.Config.FileURL()
+	servers, err := s.Servers()
+	if err != nil {
+		return f // who needs the servers is told
+	}
+	for _, server := range servers.Servers {
+		if !server.Disabled {
+			f.Servers = append(f.Servers, trusted(server))
+		}
+	}
+	return f
+}
+
+func trusted(s mcp.Server) trust.Server {
+	return trust.Server{Name: s.Name, Command: s.Source, Shown: s.Start()}
+}
+
+// known is what the home relied on before, as its files say now.
+func (s *Setup) known() trust.Known {
+	newest, _ := s.Home.Newest() // logs that cannot be read are told elsewhere
+	return trust.Read(s.Home, newest)
+}
+
+// CheckURL says whether cycles refuse the model's address, as another hand may
+// have changed it.
+func (s *Setup) CheckURL() error {
+	f := s.found()
+	f.Servers = nil
+	return s.known().Err(f)
+}
+
+// Accept accepts what cycles refuse and [Setup.AcceptServer] is not for; it says
+// in words what that is.
+func (s *Setup) Accept() (accepted []string, err error) {
+	if s.CheckURL() != nil {
+		err = trust.Accept(s.Home, disk.OS{}, s.found().SetBaseURL)
+		accepted = append(accepted, "model.base_url as rouse.yaml has it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return accepted, nil
+}
+
+// AcceptServer accepts what starts an MCP server, and says whether that is not
+// what it was. Its tools are accepted by [mcp.Servers.Accept].
+func (s *Setup) AcceptServer(server mcp.Server) (changed bool, err error) {
+	changed = s.known().CheckServer(trusted(server)) != nil
+	return changed, trust.Accept(s.Home, disk.OS{}, func(t *journal.Trust) {
+		t.Set(server.Name, journal.TrustedServer{Command: server.Source})
+	})
+}
+
+// StartServers starts the MCP servers that c names, which are some of
+// [Setup.Servers], outside of a cycle. They live no longer than ctx. One that is
+// another program than the home relied on is not started; what tools are accepted
+// is put down for the next cycle.
+func (s *Setup) StartServers(ctx context.Context, c mcp.Config) *mcp.Servers {
+	k := s.known()
+	c.Servers = slices.Clone(c.Servers)
+	for i, server := range c.Servers {
+		if changed := k.CheckServer(trusted(server)); changed != nil {
+			c.Servers[i].Problem = changed.Error()
+		}
+	}
+	o := s.serverOptions()
+	o.Known = k.Tools
+	o.Accepted = func(server, list string) {
+		// Without it the next cycle takes the server for one that it never saw.
+		_ = k.Accept(s.Home, disk.OS{}, server, list)
+	}
+	return mcp.Start(ctx, c, o)
+}
+
+// addDistrust says what is off or refused until a person accepts it.
+func (s *Setup) addDistrust(st *Standing) error {
+	if _, err := s.Servers(); err != nil {
+		return err
+	}
+	k, f := s.known(), s.found()
+	for _, changed := range k.Check(f) {
+		st.problem(changed)
+	}
+	if len(f.Servers) == 0 {
+		return nil
+	}
+	lists, err := mcp.AcceptedLists(s.Home.ServerPins())
+	for _, server := range f.Servers {
+		if was := k.Tools(server.Name); len(was) > 0 && !slices.Contains(was, lists[server.Name]) {
+			st.problem(fmt.Errorf("the tools of the MCP server %s are off, as what was accepted is gone from .mcp.lock.json or was changed there; look at them and run rouse mcp accept %[1]s", server.Name))
+		}
+	}
+	return err
+}
