@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -27,7 +28,11 @@ func IsPicture(mediaType string) bool {
 func (s *Shelf) keepMedia(o *Observation, media []tools.Media) {
 	var list []any
 	for _, m := range media {
+		m, secret := s.cleanMedia(m)
 		entry := map[string]any{"type": m.Type, "bytes": len(m.Data)}
+		if secret {
+			entry["note"] = "not shown: it holds a secret"
+		}
 		id, err := s.parkBytes(o.Step, o.Tool, m.Data)
 		if err != nil {
 			entry["note"] = "not kept: " + s.Redact.String(err.Error())
@@ -35,7 +40,9 @@ func (s *Shelf) keepMedia(o *Observation, media []tools.Media) {
 			entry["scratchpad_id"] = id
 		}
 		list = append(list, entry)
-		o.show(m)
+		if !secret {
+			o.show(m)
+		}
 	}
 	if list == nil {
 		return
@@ -44,6 +51,18 @@ func (s *Shelf) keepMedia(o *Observation, media []tools.Media) {
 		o.Metadata = map[string]any{}
 	}
 	o.Metadata["media"] = list
+}
+
+// cleanMedia takes the secrets out of a text. Other contents are kept as they
+// are, and redacted when they are read; one that holds a secret is not shown.
+func (s *Shelf) cleanMedia(m tools.Media) (clean tools.Media, secret bool) {
+	m.Type = s.Redact.String(m.Type)
+	if observation.IsText(m.Data) {
+		m.Data = []byte(s.Redact.String(string(m.Data)))
+		return m, false
+	}
+	secret, _ = s.Redact.Found(bytes.NewReader(m.Data)) // a reader of bytes does not fail
+	return m, secret
 }
 
 // show adds a picture that is small enough.

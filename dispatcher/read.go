@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
@@ -56,6 +57,7 @@ type readArgs struct {
 
 	most  int  // bytes of the answer
 	alone bool // nobody resolves references
+	hide  *redact.Redactor
 }
 
 type keepArgs struct {
@@ -79,17 +81,21 @@ func (s *Shelf) read(ctx context.Context, _ tools.Call, a readArgs) tools.Result
 		return tools.Fail("%v", err)
 	}
 	defer c.Close()
-	a.most, a.alone = s.maxAnswer(), s.Alone
+	a.most, a.alone, a.hide = s.maxAnswer(), s.Alone, s.Redact
 	res, err := readContent(ctx, c, a)
 	if err != nil {
-		return tools.Fail("%v", err)
+		return tools.Fail("%s", s.Redact.String(err.Error()))
 	}
+	res.Content = s.Redact.Any(res.Content)
 	res.Metadata["scratchpad_id"], res.Metadata["mode"] = a.ID, cmp.Or(a.Mode, "head")
 	return res
 }
 
 // readContent answers one request by its mode.
 func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools.Result, error) {
+	if err := searchable(c, a); err != nil {
+		return tools.Result{}, err
+	}
 	switch a.Mode {
 	case "grep":
 		return grep(ctx, c, a)
@@ -111,6 +117,9 @@ func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if part.Data, err = c.Hidden(part, a.hide); err != nil {
+		return tools.Result{}, err
+	}
 	meta := map[string]any{"unit": part.Unit, "start": part.Start, "end": part.End, "total": part.Total}
 	if part.End < part.Total {
 		meta["next"] = part.End
@@ -119,6 +128,19 @@ func readContent(ctx context.Context, c *observation.Content, a readArgs) (tools
 		meta["note"] = fmt.Sprintf("the line is longer than an answer; read on by characters, mode range from %d", part.Char)
 	}
 	return tools.Result{OK: true, Content: encode(c, part, a.Encoding), Metadata: meta}, nil
+}
+
+// searchable refuses to search binary content that holds a secret: it is kept as
+// it is, so what matches would tell the secret bit by bit. Texts have none.
+func searchable(c *observation.Content, a readArgs) error {
+	if c.Kind != observation.Binary || a.Mode != "grep" && a.Mode != "json" {
+		return nil
+	}
+	found, err := a.hide.Found(c)
+	if err == nil && found {
+		err = errors.New("this binary content holds a secret, so it is not searched: use head, tail, range or lines")
+	}
+	return err
 }
 
 func tooLarge(c *observation.Content, a readArgs) error {
@@ -151,6 +173,12 @@ func grep(ctx context.Context, c *observation.Content, a readArgs) (tools.Result
 		Pattern: a.Pattern, IgnoreCase: a.IgnoreCase, Context: a.Context, MaxMatches: a.MaxMatches,
 		From: a.Start, MaxBytes: a.most - a.most/8,
 	})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if c.Kind != observation.Binary {
+		err = c.HideLines(found.Lines, a.hide)
+	}
 	if err != nil {
 		return tools.Result{}, err
 	}

@@ -7,12 +7,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"rouse/agent/model"
 	"rouse/agent/model/modeltest"
+	"rouse/scratchpad/observation"
+	"rouse/tools/mcp/mcptest"
 )
 
 // meeting is one way in which a cycle meets the secrets.
@@ -23,6 +26,7 @@ type meeting struct {
 	task    string
 	signal  syscall.Signal // sent once workspace/started is there
 	exit    int
+	server  string // what an MCP server tells in every way
 }
 
 const waits = "touch started; exec sleep 300"
@@ -63,6 +67,16 @@ func (c *canaries) toolMeetings(pages string) []meeting {
 		{name: "SIGTERM", signal: syscall.SIGTERM, exit: 143, replies: []modeltest.Reply{inShell("cat leak.txt; " + waits)}},
 		{name: "SIGQUIT, a stack trace", signal: syscall.SIGQUIT, exit: 2, replies: []modeltest.Reply{inShell("cat leak.txt; " + waits)}},
 	}
+}
+
+// serverMeetings are with an MCP server that has a secret from somewhere. The ids
+// of what is parked are not known here, so that is read by `rouse observation`.
+func (c *canaries) serverMeetings() (list []meeting) {
+	for i, secret := range []string{c.values[0], c.plain()} {
+		list = append(list, meeting{name: fmt.Sprintf("MCP server %d", i), server: secret, replies: []modeltest.Reply{
+			call("leaky__show", `{}`), call("leaky__say", `{}`), call("leaky__say", `{"`+secret[:8]+`": {}}`), done()}})
+	}
+	return list
 }
 
 func (c *canaries) modelMeetings() []meeting {
@@ -120,7 +134,7 @@ func (c *canaries) pages(t *testing.T) *httptest.Server {
 func TestCanary(t *testing.T) {
 	c := newCanaries()
 	site := c.pages(t)
-	sinks, list := 0, append(c.toolMeetings(site.URL), c.modelMeetings()...)
+	sinks, list := 0, slices.Concat(c.toolMeetings(site.URL), c.modelMeetings(), c.serverMeetings())
 	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
 			sinks += c.meet(t, m, strings.TrimPrefix(site.URL, "http://"))
@@ -145,6 +159,10 @@ func (c *canaries) meet(t *testing.T, m meeting, site string) (sinks int) {
 	} else {
 		r.write("scratchpad/active.yaml", m.state)
 	}
+	if m.server != "" {
+		r.write(mcptest.LeakFile, m.server)
+		r.write(".mcp.json", `{"mcpServers": {"leaky": {"command": "mcpserver", "args": ["leak"]}}}`)
+	}
 	server := r.serve(m.replies...)
 	look := func(what string, o outcome) {
 		sinks += 2
@@ -168,15 +186,41 @@ func (c *canaries) meet(t *testing.T, m meeting, site string) (sinks int) {
 		c.look(t, "a request", fmt.Sprint(req.Path, req.Header, string(req.Body), decoded(".jsonl", req.Body)))
 	}
 	operators := func(name string) bool { return m.state != "" && strings.HasSuffix(name, ".yaml") }
-	sinks += c.files(t, r.home, func(rel string) bool { return rel == "workspace" || operators(rel) })
-	sinks += c.observed(t, filepath.Join(r.home, "scratchpad"))
+	// A server's binary contents are kept as they are.
+	binaries := func(rel string) bool { return m.server != "" && strings.HasPrefix(rel, "scratchpad/observations.db") }
+	sinks += c.files(t, r.home, func(rel string) bool { return rel == "workspace" || operators(rel) || binaries(rel) })
+	if m.server == "" {
+		sinks += c.observed(t, filepath.Join(r.home, "scratchpad"))
+	}
 	if m.state != "" {
 		return sinks
 	}
-	for _, verb := range []string{"status", "status --json", "cycles", "log", "log --json", "diff", "diff --json", "diff -u", "run --dry-run", "doctor"} {
+	verbs := []string{"status", "status --json", "cycles", "log", "log --json", "diff", "diff --json", "diff -u", "run --dry-run", "doctor",
+		"observation list --all", "observation list --all --json"}
+	if m.server != "" {
+		verbs = append(verbs, "mcp list", "mcp list --json", "mcp call leaky show", "mcp call leaky say", "mcp accept leaky")
+		verbs = append(verbs, r.readings()...)
+	}
+	for _, verb := range verbs {
 		look(verb, r.rouse(strings.Fields(verb)...))
 	}
 	return sinks
+}
+
+// readings read every observation in every mode.
+func (r *rig) readings() (verbs []string) {
+	var list []observation.Entry
+	if o := r.rouse("observation", "list", "--all", "--json"); json.Unmarshal([]byte(o.stdout), &list) != nil || len(list) == 0 {
+		r.t.Errorf("no observations: %q, %q", o.stdout, o.stderr)
+	}
+	for _, e := range list {
+		read := "observation read " + e.ID
+		verbs = append(verbs, read, "observation grep "+e.ID+" .", read+" --mode tail -n 30", read+" --mode lines --start 1")
+		for at := 4; at < 60; at += 5 {
+			verbs = append(verbs, fmt.Sprintf("%s --mode range --start %d --end %d", read, at, at+16))
+		}
+	}
+	return verbs
 }
 
 func (c *canaries) first(r *rig, m meeting) outcome {

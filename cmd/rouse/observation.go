@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/home"
+	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 )
@@ -77,6 +78,10 @@ func (a *app) listObservations(s *observation.Store, cycle string, asJSON bool) 
 	if err != nil {
 		return err
 	}
+	hide := a.setup.Hidden()
+	for i := range list {
+		hideEntry(&list[i], hide)
+	}
 	if asJSON {
 		return a.printJSON(append([]observation.Entry{}, list...))
 	}
@@ -90,6 +95,14 @@ func (a *app) listObservations(s *observation.Store, cycle string, asJSON bool) 
 			text.Line(e.Executor, 14), e.Kind, e.Bytes, e.Lines, e.Created.Format("2006-01-02 15:04:05"), label)
 	}
 	return nil
+}
+
+// hideEntry takes the secrets out of what others said of an observation.
+func hideEntry(e *observation.Entry, hide *redact.Redactor) {
+	for _, text := range []*string{&e.Executor, &e.MIME, &e.Summary, &e.Facts, &e.Label} {
+		*text = hide.String(*text)
+	}
+	e.Metadata = hide.JSON(e.Metadata)
 }
 
 func (a *app) withContent(id string, use func(*observation.Content) error) error {

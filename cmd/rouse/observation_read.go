@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 )
@@ -107,10 +109,36 @@ func holds(words, word string) bool {
 }
 
 func (a *app) readObservation(c *observation.Content, r reading) error {
-	out := a.observed()
+	p := a.printer(c)
+	if holds("grep json full", r.mode) {
+		return p.whole(r)
+	}
+	unit, start, end, err := c.Span(r.mode, r.n, r.start, r.end)
+	if err != nil {
+		return err
+	}
+	return p.slice(unit, start, end)
+}
+
+// printer prints an observation without secrets.
+type printer struct {
+	c    *observation.Content
+	hide *redact.Redactor
+	out  io.Writer
+}
+
+func (a *app) printer(c *observation.Content) printer {
+	return printer{c, a.setup.Hidden(), shown(a.stdout)}
+}
+
+// whole prints what is found in all of it.
+func (p printer) whole(r reading) (err error) {
+	out := p.hide.Writer(p.out)
+	defer func() { err = cmp.Or(err, out.Close()) }()
+	c := p.c
 	switch r.mode {
 	case "grep":
-		return grepObservation(c, r.find, out)
+		return p.grep(r.find, out)
 	case "json":
 		found, err := c.JSON(context.Background(), r.query, maxResults)
 		if err == nil {
@@ -120,29 +148,32 @@ func (a *app) readObservation(c *observation.Content, r reading) error {
 			err = fmt.Errorf("the results are cut off at %d MiB; narrow the query", maxResults>>20)
 		}
 		return err
-	case "full":
-		_, err := c.WriteTo(out)
-		return err
 	}
-	unit, start, end, err := c.Span(r.mode, r.n, r.start, r.end)
-	if err != nil {
-		return err
+	_, err = c.WriteTo(out)
+	return err
+}
+
+// part prints a part without the secrets that reach into it.
+func (p printer) part(part observation.Part) error {
+	data, err := p.c.Hidden(part, p.hide)
+	if err == nil {
+		_, err = p.out.Write(data)
 	}
-	return slice(c, unit, start, end, out)
+	return err
 }
 
 // slice writes a part of any size, a line that is longer than a piece too.
-func slice(c *observation.Content, unit observation.Unit, start, end int64, out io.Writer) error {
+func (p printer) slice(unit observation.Unit, start, end int64) error {
 	for start < end {
-		part, err := c.Slice(unit, start, end, 1<<20)
+		part, err := p.c.Slice(unit, start, end, 1<<20)
 		if err != nil || part.End <= start {
 			return err
 		}
-		if _, err := out.Write(part.Data); err != nil {
+		if err := p.part(part); err != nil {
 			return err
 		}
 		if part.Cut {
-			next, err := restOfLine(c, part, out)
+			next, err := p.restOfLine(part)
 			if err != nil {
 				return err
 			}
@@ -155,19 +186,18 @@ func slice(c *observation.Content, unit observation.Unit, start, end int64, out 
 
 // restOfLine writes what follows the beginning of a long line, and gives the
 // number of the next line.
-func restOfLine(c *observation.Content, line observation.Part, out io.Writer) (int64, error) {
+func (p printer) restOfLine(line observation.Part) (int64, error) {
 	at := line.Char + int64(utf8.RuneCount(line.Data))
 	for {
-		part, err := c.Slice(observation.Chars, at, at+1<<20, 1<<20)
+		part, err := p.c.Slice(observation.Chars, at, at+1<<20, 1<<20)
 		if err != nil {
 			return 0, err
 		}
-		data := part.Data
-		i := bytes.IndexByte(data, '\n')
+		i := bytes.IndexByte(part.Data, '\n')
 		if i >= 0 {
-			data = data[:i+1]
+			part.Data = part.Data[:i+1]
 		}
-		if _, err := out.Write(data); err != nil {
+		if err := p.part(part); err != nil {
 			return 0, err
 		}
 		if i >= 0 || part.End >= part.Total {
@@ -176,9 +206,6 @@ func restOfLine(c *observation.Content, line observation.Part, out io.Writer) (i
 		at = part.End
 	}
 }
-
-// observed is where an observation is written to.
-func (a *app) observed() io.Writer { return shown(a.stdout) }
 
 // shown is where text of others is written to: as it is, or to a terminal with
 // what that would obey escaped.
@@ -230,7 +257,9 @@ Exit codes: 0, 1 if nothing matches or there is no such observation, 2 usage.`,
 		Args: strict(cobra.ExactArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			q.Pattern = args[1]
-			return a.withContent(args[0], func(c *observation.Content) error { return grepObservation(c, q, a.observed()) })
+			return a.withContent(args[0], func(c *observation.Content) error {
+				return a.printer(c).whole(reading{mode: "grep", find: q})
+			})
 		},
 	}
 	addGrepFlags(c.Flags(), &q)
@@ -240,17 +269,22 @@ Exit codes: 0, 1 if nothing matches or there is no such observation, 2 usage.`,
 // longestLine is the longest line that grep prints whole, in characters.
 const longestLine = 1 << 20
 
-// grepObservation writes all lines that match, as grep -n does; of one that is
+// grep writes all lines that match, as grep -n does; of one that is
 // very long, the part about the match.
-func grepObservation(c *observation.Content, q observation.Query, out io.Writer) error {
+func (p printer) grep(q observation.Query, out io.Writer) error {
 	q.MaxMatches, q.MaxBytes, q.LineChars, q.Partial = 100_000, 8<<20, longestLine, true
 	for {
-		found, err := c.Grep(context.Background(), q)
+		found, err := p.c.Grep(context.Background(), q)
 		if err != nil {
 			return err
 		}
 		if q.From == 0 && found.Matches == 0 {
 			return &coded{exitFailed, nil}
+		}
+		if p.c.Kind != observation.Binary { // of which lines are whole, or about a match
+			if err := p.c.HideLines(found.Lines, p.hide); err != nil {
+				return err
+			}
 		}
 		var b bytes.Buffer
 		for _, l := range found.Lines {

@@ -41,7 +41,7 @@ func leak(name string) map[string]any {
 	}
 	return map[string]any{"content": []any{
 		map[string]any{"type": "image", "mimeType": "image/gif", "data": base64.StdEncoding.EncodeToString([]byte(Pixel + secret()))},
-		blob("text/"+secret(), strings.Repeat("line\n", 20)+secret()), blob("application/pdf", "%PDF-1.4\x00\xff"+secret()+"\xff"),
+		blob("text/"+secret(), strings.Repeat("line\n", 4)+secret()), blob("application/pdf", "%PDF-1.4\x00\xff"+secret()+"\xff"),
 		map[string]any{"type": "resource_link", "uri": "file:///" + secret(), "mimeType": secret(), "name": strings.Repeat("x", 70) + secret()},
 	}, "structuredContent": map[string]any{"a": secret()}}
 }
