@@ -50,7 +50,7 @@ func (a *Agent) settleCycle(id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := proc.EndLeftovers(t.mark, t.started); err != nil {
+	if _, err := proc.EndLeftovers(t.mark, t.started, t.owner); err != nil {
 		return err
 	}
 	if err := a.sweep(t); err != nil {
@@ -207,6 +207,7 @@ func sweepFolder(f disk.FS, dir string) error {
 // trace is what the journal of an interrupted cycle tells of it.
 type trace struct {
 	base, mark string
+	owner      proc.Identity
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
 	end        *journal.End
@@ -235,7 +236,7 @@ func readTrace(path string) (trace, error) {
 func (t *trace) add(e journal.Event) {
 	switch d := e.Data.(type) {
 	case *journal.Wake:
-		t.base, t.mark, t.trust = d.Base, d.Mark, d.Trust
+		t.base, t.mark, t.owner, t.trust = d.Base, d.Mark, d.Owner, d.Trust
 	case *journal.Accepted:
 		if t.trust != nil {
 			t.trust.Set(d.Server, journal.TrustedServer{Tools: d.Tools})

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	case "crash":
 		crash()
 	case "settle":
-		ended, err := EndLeftovers(os.Getenv("HELPER_MARK"), nil)
+		ended, err := EndLeftovers(os.Getenv("HELPER_MARK"), nil, Identity{})
 		fmt.Println(ended, err)
 	}
 }

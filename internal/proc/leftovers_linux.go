@@ -19,16 +19,20 @@ const leftoverTime = 2 * time.Second
 // start time must fit, within the same boot. This process and those above it
 // are spared. An error names what could not be ended within two seconds.
 //
-// What left its session and also cleared or overwrote its environment is not
-// found once its parents are gone.
-func EndLeftovers(mark string, ids []Identity) (ended []int, err error) {
+// What left its session and also cleared or overwrote its environment is known by
+// the brand of owner, the process that started it all, if that one is dead.
+func EndLeftovers(mark string, ids []Identity, owner Identity) (ended []int, err error) {
 	boot := bootID()
+	var brand uint64
+	if owner.Boot == boot && owner.Start != 0 && !alive(owner) {
+		brand = owner.brand()
+	}
 	ids = slices.DeleteFunc(slices.Clone(ids), func(i Identity) bool { return i.Boot != boot || i.Start == 0 })
 	killed := map[int]uint64{} // start times: a dying process has no environment to be known by
 	deadline := time.Now().Add(leftoverTime)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		c := takeCensus()
-		left := c.leftovers(mark, ids)
+		left := c.leftovers(mark, ids, brand)
 		for pid, start := range killed {
 			if s, ok := c[pid]; ok && s.start == start {
 				left[pid] = true
@@ -87,11 +91,11 @@ func takeCensus() census {
 	return c
 }
 
-func (c census) leftovers(mark string, ids []Identity) map[int]bool {
+func (c census) leftovers(mark string, ids []Identity, brand uint64) map[int]bool {
 	spared := c.spared()
 	found := map[int]bool{}
 	for pid, s := range c {
-		if !spared[pid] && c.leftover(s, mark, ids) {
+		if !spared[pid] && (c.leftover(s, mark, ids) || brand != 0 && branded(pid, brand)) {
 			found[pid] = true
 		}
 	}

@@ -66,12 +66,12 @@ func TestEndLeftovers(t *testing.T) {
 		case "identity":
 			mark = ""
 		}
-		ended, err := EndLeftovers(mark, ids)
+		ended, err := EndLeftovers(mark, ids, Identity{})
 		if left := inFolder(dir); err != nil || len(left) > 0 || len(ended) == 0 {
 			t.Errorf("%s: ended %v, %v; left %v", by, ended, err, left)
 		}
 		t.Logf("by %s: %d were left, 0 survive", by, len(before))
-		if again, err := EndLeftovers(mark, ids); len(again) > 0 || err != nil {
+		if again, err := EndLeftovers(mark, ids, Identity{}); len(again) > 0 || err != nil {
 			t.Errorf("%s: a second time: %v, %v", by, again, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestInnocentIsSpared(t *testing.T) {
 	rebooted.Boot = "another"
 	unknown.Start = 0
 	for name, id := range map[string]Identity{"an earlier process": earlier, "before a reboot": rebooted, "start not known": unknown} {
-		ended, err := EndLeftovers("mark", []Identity{id})
+		ended, err := EndLeftovers("mark", []Identity{id}, Identity{})
 		if len(ended) > 0 || err != nil || !real.Alive() || len(inFolder(c.Dir)) != 2 {
 			t.Errorf("%s: ended %v, %v", name, ended, err)
 		}
@@ -108,7 +108,7 @@ func TestInnocentIsSpared(t *testing.T) {
 			t.Errorf("%s: %+v is alive", name, id)
 		}
 	}
-	if ended, err := EndLeftovers("", []Identity{real}); len(ended) != 2 || err != nil {
+	if ended, err := EndLeftovers("", []Identity{real}, Identity{}); len(ended) != 2 || err != nil {
 		t.Errorf("the real one: ended %v, %v, want 2", ended, err)
 	}
 }

@@ -47,7 +47,9 @@ func alive(i Identity) bool {
 func bootID() string { return "" }
 
 // EndLeftovers ends nothing here: a PID alone does not tell whose it is.
-func EndLeftovers(mark string, ids []Identity) (ended []int, err error) { return nil, nil }
+func EndLeftovers(mark string, ids []Identity, owner Identity) (ended []int, err error) {
+	return nil, nil
+}
 
 // Enforced says what this system lets us enforce.
 func Enforced() []Guard {

@@ -10,7 +10,7 @@
 // that the kernel hands it every orphan below it (prctl(2),
 // PR_SET_CHILD_SUBREAPER), and each child's environment carries a mark that its
 // descendants inherit. The same mark lets a later Rouse end what a killed one
-// left: see [EndLeftovers].
+// left: see [EndLeftovers]. So does a brand that no descendant sheds by accident.
 //
 // Linux only. Elsewhere just the process group is ended; [Enforced] says so.
 package proc

@@ -18,7 +18,7 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// prepareSystem makes Rouse the heir of all orphans below it, keeps it and its
+// prepareSystem brands Rouse, makes it the heir of all orphans below it, keeps it and its
 // children from leaving core files, and closes to children the descriptors that
 // Rouse itself inherited; those it opens are closed to them anyway.
 func prepareSystem() {
@@ -27,6 +27,7 @@ func prepareSystem() {
 		core.Cur = 0
 		unix.Setrlimit(unix.RLIMIT_CORE, &core)
 	}
+	brandSelf()
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	if unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) != nil { // before Linux 5.11
 		for _, fd := range numbers("/proc/self/fd") {

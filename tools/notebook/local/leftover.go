@@ -44,7 +44,7 @@ func (r *Runtime) endLeftovers() error {
 	}
 	var left started
 	if err == nil && json.Unmarshal(b, &left) == nil { // else it was killed when it wrote this
-		_, err = proc.EndLeftovers(left.Mark, []proc.Identity{left.Identity})
+		_, err = proc.EndLeftovers(left.Mark, []proc.Identity{left.Identity}, proc.Identity{})
 	}
 	if err != nil {
 		return fmt.Errorf("end what an earlier process left: %w", err)
