@@ -54,6 +54,8 @@ type cycle struct {
 	trust *journal.Trust // what this cycle relies on
 
 	reopened bool // it was interrupted and is being settled
+	seal     seal
+	unproven int  // lines of its journal, when it is settled
 	ended    bool // its end is in the journal, or at least in _after
 }
 

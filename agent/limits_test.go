@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/journal"
@@ -19,6 +20,8 @@ import (
 // A whole cycle with one shell call syncs at most ten times.
 func TestSyncsOfACycle(t *testing.T) {
 	r := newRig(t, "", oldState)
+	_, err := r.home.Raise(disk.OS{}) // which costs four once
+	r.must(err)
 	f := &disktest.Faulty{} // meets no fault, and counts
 	a, _ := r.agent(f, act("shell", `{"command":"date -u"}`), act("done", `{"summary":"seen"}`))
 	run := &proc.Runner{Env: proc.Environ(os.Environ())}

@@ -28,7 +28,7 @@ func TestParallelStarts(t *testing.T) {
 		s := newSite(t, filepath.Join(quickDir(t), "home"))
 		server := modeltest.New(modeltest.Reply{Stall: true, Repeat: true})
 		kill := s.race(t, server)
-		if got := s.files(); len(got) != 6 || s.active() != oldState { // journal, log, active.yaml, _before, logs/retention, logs/made
+		if got := s.files(); len(got) != 8 || s.active() != oldState { // journal, log, active.yaml, _before, version, logs/retention, made, journal.key
 			t.Fatalf("round %d: files %q", round, got)
 		}
 		if n := len(server.Requests()); n != 1 {
@@ -148,7 +148,7 @@ func TestHomeThatCannotBeWritten(t *testing.T) {
 		dir, want string
 		mode      os.FileMode
 	}{
-		{"logs", "logs/cycle_", 0o555},
+		{"logs", "logs/.journal.key", 0o555},
 		{"scratchpad", "scratchpad/", 0o555},
 		{"scratchpad", "lock scratchpad", 0o000},
 	}

@@ -45,11 +45,14 @@ func (a *Agent) settleOrGiveUp() error {
 	if err != nil || id == "" {
 		return err
 	}
-	_, err = a.settleIf(id)
+	seal, err := a.seal()
+	if err == nil {
+		_, err = a.settleIf(id, seal.key)
+	}
 	if err == nil || errors.As(err, new(*Conflict)) {
 		return nil
 	}
-	t, readErr := readTrace(a.Home.Journal(id))
+	t, readErr := a.readTrace(id, seal.key)
 	if readErr != nil {
 		return err
 	}

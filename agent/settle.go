@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"rouse/internal/disk"
 	"rouse/internal/proc"
-	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -24,29 +23,33 @@ func (a *Agent) settle() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.settleIf(newest)
+	seal, err := a.seal()
+	if err != nil {
+		return "", err
+	}
+	return a.settleIf(newest, seal.key)
 }
 
 // settleIf settles a cycle, unless it slept or has no journal: it ends the
 // processes that the cycle left, rebuilds the state that it had reached, and
 // finishes its sleep. It gives the cycle's id, or "" where there was nothing to
 // do. It may be killed at any point and is then done again by the next wake.
-func (a *Agent) settleIf(id string) (string, error) {
+func (a *Agent) settleIf(id string, key []byte) (string, error) {
 	if id == "" || !exists(a.Home.Journal(id)) {
 		return "", nil
 	}
-	last, err := journal.Last(a.Home.Journal(id))
-	if err != nil || last.Event == "sleep" {
+	slept, err := journal.Slept(a.Home.Journal(id), journal.NewChain(key, id))
+	if err != nil || slept {
 		return "", err
 	}
-	if err := a.settleCycle(id); err != nil {
+	if err := a.settleCycle(id, key); err != nil {
 		return "", fmt.Errorf("settle cycle %s: %w", id, err)
 	}
 	return id, nil
 }
 
-func (a *Agent) settleCycle(id string) error {
-	t, err := readTrace(a.Home.Journal(id))
+func (a *Agent) settleCycle(id string, key []byte) error {
+	t, err := a.readTrace(id, key)
 	if err != nil {
 		return err
 	}
@@ -64,6 +67,9 @@ func (a *Agent) settleCycle(id string) error {
 		return err
 	}
 	defer c.journal.Close()
+	if err := c.tellDoubt(t); err != nil || t.slept != nil {
+		return err
+	}
 	if err := a.rebuild(c, t); err != nil {
 		return err // the next wake says so again, until it is mended or reset
 	}
@@ -79,19 +85,19 @@ func (a *Agent) settleCycle(id string) error {
 
 // giveUp lets a cycle count as settled though its state was not saved.
 func (a *Agent) giveUp(c *cycle, why string) error {
-	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why, Trust: c.trust}
+	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why, Unproven: c.unproven, Trust: c.trust}
 	return cmp.Or(c.journal.Append(end), c.journal.Sync())
 }
 
 // reopen opens the journal of an interrupted cycle to go on with it.
 func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 	c := &cycle{
-		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, trust: t.trust,
+		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust,
 	}
 	c.iterations.Store(int64(t.iterations))
 	c.used.Store(int64(t.tokens))
 	var err error
-	c.journal, err = journal.Resume(a.disk(), a.Home.Journal(id), id, a.now, t.seq)
+	c.journal, err = journal.Resume(a.disk(), a.Home.Journal(id), t.chain, a.now)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +109,7 @@ func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 func (a *Agent) rebuild(c *cycle, t trace) error {
 	base, err := a.base(c.id, t)
 	if errors.Is(err, errLost) {
-		return a.rebuildNotes(c)
+		return a.rebuildNotes(c, t)
 	}
 	if base == nil || err != nil {
 		return err
@@ -117,7 +123,7 @@ func (a *Agent) rebuild(c *cycle, t trace) error {
 		return err
 	}
 	state := base.Clone()
-	if err := journal.Rebuild(state, journal.Read(a.Home.Journal(c.id))); err != nil {
+	if err := journal.Rebuild(state, a.proven(c.id, t)); err != nil {
 		return err
 	}
 	c.base, c.state = base, state
@@ -128,10 +134,14 @@ func (a *Agent) rebuild(c *cycle, t trace) error {
 var errLost = errors.New("the state as the cycle found it is lost")
 
 // base is the state as the cycle found it: _before, or active.yaml where that is
-// lost and this has not changed; nil where there was no _before yet.
+// lost or was changed, and this has not changed; nil where there was no _before yet.
 func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
+	if !t.awake && len(t.doubts) > 0 {
+		return nil, errLost // nothing says what it was
+	}
 	base, err := a.Home.LoadFile(a.Home.Before(id))
-	if err == nil {
+	changed := err == nil && t.base != "" && base.Hash() != t.base
+	if err == nil && !changed {
 		return base, nil
 	}
 	active, hash, loadErr := a.Home.Load()
@@ -139,9 +149,9 @@ func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
 		return active, nil
 	}
 	switch {
-	case !errors.Is(err, fs.ErrNotExist):
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case hash != "" && t.iterations > 0:
+	case hash != "" && (t.iterations > 0 || changed):
 		return nil, errLost
 	}
 	return nil, nil
@@ -149,13 +159,13 @@ func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
 
 // rebuildNotes adds what the cycle noted to active.yaml as it now is. What else
 // the cycle changed cannot be told from an edit; its journal has it.
-func (a *Agent) rebuildNotes(c *cycle) (err error) {
+func (a *Agent) rebuildNotes(c *cycle, t trace) (err error) {
 	if c.base, c.baseHash, err = a.Home.Load(); err != nil {
 		return err
 	}
 	c.state = c.base.Clone()
 	var notes strings.Builder
-	for e, err := range journal.Read(a.Home.Journal(c.id)) {
+	for e, err := range a.proven(c.id, t) {
 		if err != nil {
 			return err
 		}
@@ -169,6 +179,11 @@ func (a *Agent) rebuildNotes(c *cycle) (err error) {
 		return nil
 	}
 	return c.state.Apply(appendNote(notes.String()))
+}
+
+// proven are the events of a cycle that its journal's chain proves.
+func (a *Agent) proven(id string, t trace) iter.Seq2[journal.Event, error] {
+	return journal.Proven(journal.Check(a.Home.Journal(id), journal.NewChain(t.key, id)))
 }
 
 // sweep removes the temporary files of writers that died: our own, and those of
@@ -202,89 +217,4 @@ func sweepFolder(f disk.FS, dir string) error {
 		}
 	}
 	return nil
-}
-
-// trace is what the journal of an interrupted cycle tells of it.
-type trace struct {
-	base, mark string
-	owner      proc.Identity
-	started    []proc.Identity
-	open       []journal.Intent // calls without a result
-	end        *journal.End
-	trust      *journal.Trust
-
-	seq, iterations, tokens int
-	took                    time.Duration
-}
-
-func readTrace(path string) (trace, error) {
-	var t trace
-	var first time.Time
-	for e, err := range journal.Read(path) {
-		if err != nil {
-			return t, err
-		}
-		if first.IsZero() {
-			first = e.Time
-		}
-		t.seq, t.took = max(t.seq, e.Seq), e.Time.Sub(first)
-		t.add(e)
-	}
-	return t, nil
-}
-
-func (t *trace) add(e journal.Event) {
-	switch d := e.Data.(type) {
-	case *journal.Wake:
-		t.base, t.mark, t.owner, t.trust = d.Base, d.Mark, d.Owner, d.Trust
-	case *journal.Accepted:
-		if t.trust != nil {
-			t.trust.Set(d.Server, journal.TrustedServer{Tools: d.Tools})
-		}
-	case *journal.Request:
-		t.iterations = d.Iteration
-	case *journal.Reply:
-		t.tokens += d.Usage.Input + d.Usage.Output
-	case *journal.Intent:
-		t.open = append(t.open, *d)
-	case *journal.Started:
-		t.started = append(t.started, d.Process)
-	case *journal.Result:
-		t.close(d.Step)
-	case *journal.End:
-		t.end = d
-	}
-}
-
-func (t *trace) close(step int) {
-	for i := range t.open {
-		if t.open[i].Step == step {
-			t.open = append(t.open[:i], t.open[i+1:]...)
-			return
-		}
-	}
-}
-
-// ending is how the cycle ended, if it came to say so, else that it was
-// interrupted.
-func (t *trace) ending(id string) journal.End {
-	if t.end != nil {
-		return *t.end
-	}
-	return journal.End{
-		Outcome: journal.Failed, Exit: 1, Error: "interrupted: the cycle ended without sleeping",
-		Changes: []scratchpad.Change{appendNote(fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping; %s", id, t.unknown()))},
-	}
-}
-
-// unknown names the calls that had begun and have no result.
-func (t *trace) unknown() string {
-	if len(t.open) == 0 {
-		return "no call was under way"
-	}
-	var calls []string
-	for _, i := range t.open {
-		calls = append(calls, fmt.Sprintf("step %d %s(%s)", i.Step, i.Tool, text.Line(string(i.Args), 300)))
-	}
-	return "outcome unknown, it may have run and is not repeated: " + strings.Join(calls, "; ")
 }

@@ -78,7 +78,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 	defer c.journal.Close()
 	sleep := journal.Sleep{
 		Outcome: end.Outcome, Exit: end.Exit, Error: end.Error,
-		Iterations: c.iteration(), Tokens: c.tokens(), Ms: took.Milliseconds(), Trust: c.trust,
+		Iterations: c.iteration(), Tokens: c.tokens(), Ms: took.Milliseconds(), Unproven: c.unproven, Trust: c.trust,
 	}
 	if c.dispatcher != nil {
 		sleep.EmptyNotes = c.dispatcher.EmptyNotes()

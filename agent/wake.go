@@ -44,11 +44,18 @@ func (a *Agent) open() (*cycle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	settled, err := a.settleIf(newest)
+	seal, err := a.seal()
+	if err != nil {
+		return nil, fmt.Errorf("wake: %w", err)
+	}
+	settled, err := a.settleIf(newest, seal.key)
+	if err == nil && seal.raise {
+		seal.key, err = a.Home.Raise(a.disk())
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &cycle{began: a.now(), known: trust.Read(a.Home, newest)}
+	c := &cycle{began: a.now(), seal: seal, known: trust.Read(a.Home, newest)}
 	if err := c.known.Err(a.Found); err != nil {
 		return nil, err
 	}
@@ -127,10 +134,11 @@ func (unrecorded) Sync() error                  { return nil }
 func (a *Agent) record(c *cycle, settled string) error {
 	texts := a.ingredients(c)
 	wake := &journal.Wake{
-		Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark, Version: a.Version, Made: sums(texts), Trust: c.trust,
+		Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark, Warning: c.seal.warning,
+		Version: a.Version, Made: sums(texts), Trust: c.trust,
 	}
 	if c.base.Large() {
-		wake.Warning = "the memory is above 512 KiB, and each request to the model carries it"
+		wake.Warning += "the memory is above 512 KiB, and each request to the model carries it"
 	}
 	if err := c.journal.Append(wake); err != nil {
 		return err
@@ -153,7 +161,7 @@ func (a *Agent) name(c *cycle, newest string) (err error) {
 		if exists(a.Home.Before(c.id)) || exists(a.Home.After(c.id)) {
 			continue
 		}
-		c.journal, err = journal.Create(a.disk(), a.Home.Journal(c.id), c.id, a.now)
+		c.journal, err = journal.Create(a.disk(), a.Home.Journal(c.id), journal.NewChain(c.seal.key, c.id), a.now)
 		if err == nil {
 			return a.attach(c)
 		}

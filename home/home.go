@@ -16,7 +16,7 @@ import (
 // that knows the names of files.
 type Home struct{ Dir string }
 
-// Open checks that dir is a home.
+// Open checks that dir is a home, and of a version that this program knows.
 func Open(dir string) (Home, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -27,6 +27,9 @@ func Open(dir string) (Home, error) {
 		return Home{}, fmt.Errorf("%s is not a home: it has no rules.md; make one with: rouse init %s", dir, dir)
 	} else if err != nil {
 		return Home{}, fmt.Errorf("home: %w", err)
+	}
+	if _, err := h.Version(); errors.As(err, new(*StateError)) {
+		return Home{}, err
 	}
 	return h, nil
 }

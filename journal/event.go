@@ -10,6 +10,28 @@
 // A file holds one cycle. Every line has the fields of [Header]; the others
 // depend on the kind of event, and each kind is a type of this package. Names of
 // events and fields never change meaning; new ones may be added.
+//
+// # The chain
+//
+// A line is sealed by its last field, mac, so that it is checked as the bytes
+// that it is and not as JSON written anew. Where
+//
+//	{"v":1,"seq":7,…,"ms":12}
+//
+// is the line without it, mac is the HMAC-SHA256, keyed with the home's key, of
+// the 32 bytes of the mac of the line before and these bytes; the line is then
+//
+//	{"v":1,"seq":7,…,"ms":12,"mac":"64 lower-case hexadecimal digits"}
+//
+// and a line feed, which is not part of it. Before the first line the mac is that
+// of nothing and "rouse journal <cycle>", so that lines cannot be moved to another
+// journal. Empty lines and those that are no JSON, such as the half line or the
+// zeroes that a crash left, are not part of the chain.
+//
+// The chain proves that a line was written by somebody with the key, in this
+// place. It does not prove that the end is there: without its last lines a journal
+// looks as after a crash. Nor does it prove anything against a tool that reads the
+// key, removes the journal whole, or changes the memory itself.
 package journal
 
 import (
@@ -157,6 +179,8 @@ type Protocol struct {
 // Warning is something that the operator should look at.
 type Warning struct {
 	Text string `json:"text"`
+	// Changes are what the memory keeps of it.
+	Changes []scratchpad.Change `json:"changes,omitempty"`
 }
 
 // State is a change of the memory that has been made.
@@ -198,6 +222,9 @@ type Sleep struct {
 	EmptyNotes int `json:"empty_notes,omitempty"`
 	// Trust is what the next cycle may rely on.
 	Trust *Trust `json:"trust,omitempty"`
+	// Unproven counts the lines of an interrupted cycle that its journal's chain
+	// does not prove: the memory has nothing of them.
+	Unproven int `json:"unproven,omitempty"`
 }
 
 // Outcomes of a cycle.

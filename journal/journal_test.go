@@ -24,7 +24,7 @@ func clock() time.Time {
 
 func create(t *testing.T, path string) *Writer {
 	t.Helper()
-	w, err := Create(disk.OS{}, path, "20260401_150154", clock)
+	w, err := Create(disk.OS{}, path, NewChain(nil, "20260401_150154"), clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestLinesAreFlat(t *testing.T) {
 func TestCreateNeverOverwrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	create(t, path)
-	if _, err := Create(disk.OS{}, path, "c", clock); !errors.Is(err, fs.ErrExist) {
+	if _, err := Create(disk.OS{}, path, NewChain(nil, "c"), clock); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("second Create: %v, want ErrExist", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestResumeAfterHalfALine(t *testing.T) {
 		if err := os.WriteFile(torn, whole[:last+cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Resume(disk.OS{}, torn, "20260401_150154", clock, 1)
+		r, err := Resume(disk.OS{}, torn, NewChain(nil, "20260401_150154"), clock)
 		if err != nil {
 			t.Fatal(err)
 		}

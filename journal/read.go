@@ -55,40 +55,49 @@ func parse(line []byte) (e Event, ok bool) {
 // Last gives the last event of a journal, reading no more of it than it must.
 // The event is zero if there is none.
 func Last(path string) (Event, error) {
+	list, err := tail(path, 1)
+	if err != nil || len(list) == 0 {
+		return Event{}, err
+	}
+	return list[0], nil
+}
+
+// tail gives at most n of the last events of a journal, the last one first.
+func tail(path string, n int) ([]Event, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Event{}, err
+		return nil, err
 	}
 	defer f.Close()
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return Event{}, err
+		return nil, err
 	}
 	for window := int64(4 << 10); ; window *= 8 {
 		start := max(0, size-window)
 		tail := make([]byte, size-start)
 		if _, err := f.ReadAt(tail, start); err != nil && !errors.Is(err, io.EOF) {
-			return Event{}, fmt.Errorf("read journal: %w", err)
+			return nil, fmt.Errorf("read journal: %w", err)
 		}
-		if e, ok := lastIn(tail, start == 0); ok || start == 0 {
-			return e, nil
+		if list := lastIn(tail, start == 0, n); len(list) == n || start == 0 {
+			return list, nil
 		}
 	}
 }
 
-// lastIn finds the last event in the end of a journal; unless it is whole, its
+// lastIn finds the last n events in the end of a journal; unless it is whole, its
 // first line may be half of one.
-func lastIn(tail []byte, whole bool) (Event, bool) {
+func lastIn(tail []byte, whole bool, n int) (list []Event) {
 	lines := bytes.Split(tail, []byte("\n"))
 	if !whole {
 		lines = lines[1:]
 	}
-	for i := len(lines) - 1; i >= 0; i-- {
+	for i := len(lines) - 1; i >= 0 && len(list) < n; i-- {
 		if e, ok := parse(lines[i]); ok {
-			return e, true
+			list = append(list, e)
 		}
 	}
-	return Event{}, false
+	return list
 }
 
 // Rebuild applies to state, which must be as it was at wake, every change that
@@ -113,6 +122,8 @@ func Changes(e Event) []scratchpad.Change {
 	case *Result:
 		return d.Changes
 	case *Note:
+		return d.Changes
+	case *Warning:
 		return d.Changes
 	case *End:
 		return d.Changes

@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,40 +24,41 @@ type Writer struct {
 	// Redact, unless nil, takes the secrets out of what events say in words.
 	Redact func(string) string
 
-	fs    disk.FS
-	file  disk.File
-	path  string
-	cycle string
-	now   func() time.Time
+	fs   disk.FS
+	file disk.File
+	path string
+	now  func() time.Time
 
 	mu     sync.Mutex
-	seq    int
-	torn   bool // the file may end in half a line
-	synced bool // the file's name is durable
+	chain  *Chain
+	torn   bool   // the file may end in half a line
+	failed []byte // the line whose write failed: it may be there all the same
+	synced bool   // the file's name is durable
 }
 
-// Create begins the journal of a cycle. It fails with an error that is
-// [fs.ErrExist] if there is one already.
-func Create(f disk.FS, path, cycle string, now func() time.Time) (*Writer, error) {
-	return open(f, path, cycle, now, os.O_CREATE|os.O_EXCL)
+// Create begins the journal of a cycle, with a new chain. It fails with an error
+// that is [fs.ErrExist] if there is one already.
+func Create(f disk.FS, path string, c *Chain, now func() time.Time) (*Writer, error) {
+	return open(f, path, c, now, os.O_CREATE|os.O_EXCL)
 }
 
-// Resume goes on with the journal of an interrupted cycle, after event seq.
-func Resume(f disk.FS, path, cycle string, now func() time.Time, seq int) (*Writer, error) {
-	w, err := open(f, path, cycle, now, 0)
+// Resume goes on with the journal of an interrupted cycle, where the chain is
+// after [Check].
+func Resume(f disk.FS, path string, c *Chain, now func() time.Time) (*Writer, error) {
+	w, err := open(f, path, c, now, 0)
 	if err != nil {
 		return nil, err
 	}
-	w.seq, w.torn = seq, true
+	w.torn = true
 	return w, nil
 }
 
-func open(f disk.FS, path, cycle string, now func() time.Time, flag int) (*Writer, error) {
+func open(f disk.FS, path string, c *Chain, now func() time.Time, flag int) (*Writer, error) {
 	file, err := f.OpenFile(path, os.O_WRONLY|os.O_APPEND|flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{fs: f, file: file, path: path, cycle: cycle, now: now}, nil
+	return &Writer{fs: f, file: file, path: path, chain: c, now: now}, nil
 }
 
 // Append writes one event: when it returns nil, the event outlives this process.
@@ -68,21 +71,51 @@ func (w *Writer) Append(p Payload) error {
 			*text = w.Redact(*text)
 		}
 	}
-	e := Event{Header: Header{Version, w.seq + 1, w.now(), w.cycle, p.event()}, Data: p}
+	if err := w.recall(); err != nil {
+		return fmt.Errorf("journal %s: %w", p.event(), err)
+	}
+	e := Event{Header: Header{Version, w.chain.seq + 1, w.now(), w.chain.cycle, p.event()}, Data: p}
 	line, err := e.MarshalJSON()
+	if err == nil {
+		e.Line = w.chain.seal(line)
+		err = w.write(e.Line)
+	}
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", e.Header.Event, err)
 	}
-	if err := w.write(append(line, '\n')); err != nil {
-		return fmt.Errorf("journal %s: %w", e.Header.Event, err)
-	}
-	w.seq++
+	w.chain.goOn(e.Line)
 	if err := w.log(e); err != nil {
 		return fmt.Errorf("log %s: %w", e.Header.Event, err)
 	}
 	if w.Watch != nil {
 		w.Watch(e)
 	}
+	return nil
+}
+
+// recall goes on after a line whose write failed, if it is there all the same:
+// what follows would not be proven otherwise.
+func (w *Writer) recall() error {
+	if w.failed == nil {
+		return nil
+	}
+	f, err := os.Open(w.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	end := make([]byte, min(size, int64(len(w.failed))+1))
+	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil {
+		return err
+	}
+	if bytes.HasSuffix(bytes.TrimSuffix(end, []byte("\n")), w.failed) {
+		w.chain.goOn(w.failed)
+	}
+	w.failed = nil
 	return nil
 }
 
@@ -97,11 +130,13 @@ func (w *Writer) log(e Event) error {
 
 // write never lets a line follow half of another one.
 func (w *Writer) write(line []byte) error {
+	text := make([]byte, 0, len(line)+2)
 	if w.torn {
-		line = append([]byte{'\n'}, line...)
+		text = append(text, '\n')
 	}
 	w.torn = true
-	if _, err := w.file.Write(line); err != nil {
+	if _, err := w.file.Write(append(append(text, line...), '\n')); err != nil {
+		w.failed = line
 		return err
 	}
 	w.torn = false

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"rouse/internal/proc"
+	"rouse/internal/text"
+	"rouse/journal"
+	"rouse/scratchpad"
+)
+
+// trace is what the journal of an interrupted cycle tells of it. Lines that its
+// chain does not prove tell of calls that may have run, and of nothing else: no
+// process is ended and nothing is remembered on their word.
+type trace struct {
+	base, mark string
+	awake      bool // the event wake is proven
+	owner      proc.Identity
+	started    []proc.Identity
+	open       []journal.Intent // calls without a result
+	end        *journal.End
+	slept      *journal.Sleep
+	trust      *journal.Trust
+
+	doubts []string // what is not proven, and why
+	told   bool     // the journal says so already
+
+	key        []byte
+	chain      *journal.Chain // after the last line
+	iterations int
+	tokens     int
+	first      time.Time
+	took       time.Duration
+}
+
+func (a *Agent) readTrace(id string, key []byte) (trace, error) {
+	t := trace{key: key, chain: journal.NewChain(key, id)}
+	for l, err := range journal.Check(a.Home.Journal(id), t.chain) {
+		if err != nil {
+			return t, err
+		}
+		if l.Doubt != "" {
+			t.doubt(l)
+			continue
+		}
+		if t.first.IsZero() {
+			t.first = l.Time
+		}
+		t.took = l.Time.Sub(t.first)
+		t.add(l.Event)
+	}
+	return t, nil
+}
+
+func (t *trace) add(e journal.Event) {
+	switch d := e.Data.(type) {
+	case *journal.Wake:
+		t.base, t.mark, t.owner, t.trust, t.awake = d.Base, d.Mark, d.Owner, d.Trust, true
+	case *journal.Accepted:
+		if t.trust != nil {
+			t.trust.Set(d.Server, journal.TrustedServer{Tools: d.Tools})
+		}
+	case *journal.Request:
+		t.iterations = d.Iteration
+	case *journal.Reply:
+		t.tokens += d.Usage.Input + d.Usage.Output
+	case *journal.Intent:
+		t.open = append(t.open, *d)
+	case *journal.Started:
+		t.started = append(t.started, d.Process)
+	case *journal.Result:
+		t.close(d.Step)
+	case *journal.Warning:
+		t.told = t.told || strings.HasPrefix(d.Text, doubtful)
+	case *journal.End:
+		t.end = d
+	case *journal.Sleep:
+		t.slept = d
+	}
+}
+
+// doubt takes from a line that is not proven which calls may have run. Its mark
+// finds only what carries it.
+func (t *trace) doubt(l journal.Line) {
+	t.doubts = append(t.doubts, fmt.Sprintf("line %d (%s) %s", l.Number, text.Line(l.Event.Event, 16), l.Doubt))
+	switch d := l.Data.(type) {
+	case *journal.Wake:
+		t.mark = cmp.Or(t.mark, d.Mark)
+	case *journal.Intent:
+		t.open = append(t.open, *d)
+	}
+}
+
+func (t *trace) close(step int) {
+	for i := range t.open {
+		if t.open[i].Step == step {
+			t.open = append(t.open[:i], t.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// ending is how the cycle ended, if it came to say so, else that it was
+// interrupted.
+func (t *trace) ending(id string) journal.End {
+	if t.end != nil {
+		return *t.end
+	}
+	end := journal.End{Outcome: journal.Failed, Exit: 1, Error: "interrupted: the cycle ended without sleeping"}
+	note := fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping; ", id)
+	if len(t.doubts) > 0 {
+		end.Error += "; " + t.doubted()
+		note += t.doubted() + "; "
+	}
+	end.Changes = []scratchpad.Change{appendNote(note + t.unknown())}
+	return end
+}
+
+// doubtful begins what is said of a journal with lines that are not proven.
+const doubtful = "its journal is damaged: "
+
+// doubted names what is not proven.
+func (t *trace) doubted() string {
+	return fmt.Sprintf("%s%s; of its lines %d are not applied to the memory", doubtful, t.doubts[0], len(t.doubts))
+}
+
+// tellDoubt puts down, once, what in the journal is not proven. A journal that
+// had ended with sleep ends with it again.
+func (c *cycle) tellDoubt(t trace) error {
+	if len(t.doubts) == 0 && t.slept == nil {
+		return nil
+	}
+	if len(t.doubts) > 0 && !t.told {
+		w := &journal.Warning{Text: t.doubted()}
+		if t.end != nil && t.slept == nil {
+			w.Changes = []scratchpad.Change{appendNote(fmt.Sprintf("\n[INTERRUPTED] cycle %s: %s", c.id, t.doubted()))}
+		}
+		if err := c.journal.Append(w); err != nil {
+			return err
+		}
+	}
+	if t.slept == nil {
+		return nil
+	}
+	t.slept.Unproven = len(t.doubts)
+	return cmp.Or(c.journal.Append(t.slept), c.journal.Sync())
+}
+
+// unknown names the calls that had begun and have no result.
+func (t *trace) unknown() string {
+	if len(t.open) == 0 {
+		return "no call was under way"
+	}
+	var calls []string
+	for _, i := range t.open {
+		calls = append(calls, fmt.Sprintf("step %d %s(%s)", i.Step, text.Line(i.Tool, 64), text.Line(string(i.Args), 300)))
+	}
+	return "outcome unknown, it may have run and is not repeated: " + strings.Join(calls, "; ")
+}
