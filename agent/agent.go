@@ -77,6 +77,8 @@ type Agent struct {
 	PauseAfter int
 	// ModelName is what the model is called in the journal.
 	ModelName string
+	// MaxOutput is how many tokens a reply may have, for the journal.
+	MaxOutput int
 	// Version is the binary's, and Config the configuration that holds, for people.
 	Version string
 	Config  []byte

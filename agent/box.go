@@ -114,7 +114,7 @@ func (a *Agent) fitting(c *cycle, list []tools.Tool) []tools.Tool {
 func (c *cycle) warn(problems ...string) {
 	for _, text := range problems {
 		// A journal that cannot be written is met again at once.
-		_ = c.journal.Append(&journal.Warning{Text: text})
+		_ = c.journal.Append(&journal.Warning{Text: text, Shown: true})
 		c.remarks = append(c.remarks, text)
 	}
 }

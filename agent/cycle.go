@@ -15,6 +15,7 @@ import (
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/scratchpad/observation"
+	"rouse/tools"
 )
 
 // cycle is one cycle while it is awake, or while it is being settled.
@@ -35,6 +36,10 @@ type cycle struct {
 	rules      string
 	unruled    error // why there are no rules
 	described  int   // tools of which there is a copy
+	offered    []tools.Tool
+	hidden     map[string]any  // what the last request shows in place of values of the memory
+	told       map[string]any  // the same, as the journal has it
+	turned     journal.Request // the last one
 
 	iterations, used atomic.Int64 // used are tokens
 	problems         int
@@ -126,6 +131,25 @@ func (a *Agent) journalled(calls []model.Call) json.RawMessage {
 		return nil
 	}
 	return text
+}
+
+// verbatim are the arguments of calls as the model wrote them, nil where JSON
+// keeps them as they are or where they hold a secret behind escapes.
+func (a *Agent) verbatim(calls []model.Call) (all []string) {
+	var back []model.Call
+	if len(calls) == 0 || json.Unmarshal(a.journalled(calls), &back) != nil || len(back) != len(calls) {
+		return nil
+	}
+	same := true
+	for i, call := range calls {
+		same = same && string(dispatcher.Plain(back[i].Args)) == string(call.Args)
+		all = append(all, string(call.Args))
+	}
+	text, err := json.Marshal(calls)
+	if same || err != nil || string(text) != string(a.journalled(calls)) {
+		return nil
+	}
+	return all
 }
 
 // iteration counts from 1 once the model is asked.

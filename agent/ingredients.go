@@ -12,6 +12,7 @@ import (
 	"rouse/agent/made"
 	"rouse/agent/model"
 	"rouse/journal"
+	"rouse/tools"
 )
 
 // Names of what a cycle is made of, beside the files of its home.
@@ -94,29 +95,41 @@ func (a *Agent) keep(c *cycle, texts map[string]string) {
 	}
 }
 
-// keepTools names the tools that the model is offered from now on.
-func (a *Agent) keepTools(c *cycle, list []model.Tool) error {
-	if len(list) == c.described || c.journal == nil {
+// keepTools names the tools that the model is offered from now on, and the first
+// time the terms of all requests.
+func (a *Agent) keepTools(c *cycle) error {
+	if len(c.offered) == c.described || c.journal == nil {
 		return nil
 	}
-	c.described = len(list)
-	texts := map[string]string{madeTools: a.Redact.String(toolsText(list))}
-	if err := c.journal.Append(&journal.Made{Made: sums(texts)}); err != nil {
+	texts := map[string]string{madeTools: a.Redact.String(toolsText(c.offered, c.talk.Described()))}
+	event := &journal.Made{Made: sums(texts)}
+	if c.described == 0 {
+		event.Terms = a.terms(c)
+	}
+	c.described = len(c.offered)
+	if err := c.journal.Append(event); err != nil {
 		return err
 	}
 	a.keep(c, texts)
 	return nil
 }
 
+func (a *Agent) terms(c *cycle) *journal.Terms {
+	return &journal.Terms{
+		Protocol: a.protocol(c), Notes: string(a.Notes), Iterations: a.MaxIterations, Timeout: a.Timeout.Milliseconds(),
+		MaxTokens: a.MaxTokens, Learned: a.recall(c).MaxTokens, Keep: a.KeepResults, Model: a.ModelName, MaxOutput: a.MaxOutput, Kept: c.kept,
+	}
+}
+
 // toolsText is a list of tools as JSON, one a line, with the bytes of each schema
 // as they are.
-func toolsText(list []model.Tool) string {
+func toolsText(offered []tools.Tool, described []model.Tool) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	for _, t := range list {
+	for i, t := range described {
 		// Texts always have a JSON form.
-		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters)})
+		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters), offered[i].ReadOnly})
 	}
 	return b.String()
 }
@@ -126,6 +139,7 @@ type toolLine struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Parameters  string `json:"parameters"` // a JSON Schema
+	ReadOnly    bool   `json:"read_only,omitempty"`
 }
 
 func (a *Agent) copies() made.Copies { return made.Copies{Dir: a.Home.Made(), Disk: a.disk()} }

@@ -13,6 +13,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/internal/disk"
 	"rouse/journal"
+	"rouse/tools"
 )
 
 // talk is what the model sees of a cycle.
@@ -58,7 +59,7 @@ func (a *Agent) ask(ctx context.Context, c *cycle) (model.Reply, error) {
 	switch {
 	case errors.Is(err, model.ErrTooLong):
 		c.talk.Shrink()
-		a.learn(c, func(m *known) { m.MaxTokens = c.asked * 3 / 4 })
+		a.learn(c, c.tooLong)
 	case errors.Is(err, model.ErrNoTools) && a.protocol(c) == ProtocolAuto:
 		if err := c.journal.Append(&journal.Protocol{Name: ProtocolJSON, Reason: err.Error()}); err != nil {
 			return model.Reply{}, err
@@ -77,7 +78,7 @@ func (a *Agent) send(ctx context.Context, c *cycle) (model.Reply, error) {
 	if err != nil {
 		return model.Reply{}, err
 	}
-	return a.exchange(ctx, c, req, journal.Request{Iteration: c.iteration(), Tokens: c.asked})
+	return a.exchange(ctx, c, req, c.turned)
 }
 
 // aside sends a request that is no part of the conversation, for what purpose
@@ -107,7 +108,8 @@ func (a *Agent) exchange(ctx context.Context, c *cycle, req model.Request, event
 	reply.Text = a.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.used.Add(int64(reply.Usage.Input + reply.Usage.Output))
 	return reply, c.journal.Append(&journal.Reply{
-		Text: reply.Text, Calls: a.journalled(reply.Calls), Usage: journal.Usage(reply.Usage), Finish: reply.Finish, Model: a.ModelName,
+		Text: reply.Text, Calls: a.journalled(reply.Calls), Args: a.verbatim(reply.Calls), Usage: journal.Usage(reply.Usage),
+		Finish: reply.Finish, Model: a.ModelName, For: event.For, Form: reply.Form, Told: a.Redact.String(reply.Told),
 		Ms: a.now().Sub(sent).Milliseconds(),
 	})
 }
@@ -115,24 +117,37 @@ func (a *Agent) exchange(ctx context.Context, c *cycle, req model.Request, event
 // request is what the model is asked next; what had to be taken out of it to
 // make room is in the journal before.
 func (a *Agent) request(ctx context.Context, c *cycle) (model.Request, error) {
-	turn := conversation.Turn{
-		State: func() ([]byte, string, error) { return a.view(c) }, Choose: c.choose && c.state.CurrentTask() == nil,
-		Now: a.now(), Iteration: c.iteration(), Of: a.MaxIterations,
-		Tools: c.dispatcher.Offered(), Kept: c.kept,
+	said := journal.Request{
+		Iteration: c.iteration(), At: a.now(), Choose: c.choose && c.state.CurrentTask() == nil,
 	}
 	if end, ok := ctx.Deadline(); ok {
-		turn.Left = time.Until(end)
+		said.Left = time.Until(end).Milliseconds()
 	}
-	turn.Urge = a.urge(turn)
-	req, pruned, err := c.talk.Request(turn)
-	c.asked = pruned.Tokens
+	req, pruned, err := a.compose(c, &said, c.dispatcher.Offered())
 	if err == nil {
-		err = a.keepTools(c, c.talk.Described())
+		err = a.keepTools(c)
 	}
 	if err == nil && len(pruned.Steps)+pruned.Folded > 0 {
 		err = c.journal.Append(&journal.Prune{Steps: pruned.Steps, Folded: pruned.Folded, Tokens: pruned.Tokens})
 	}
+	said.Hidden, said.Sum = c.hidden, req.Hash()
+	c.turned = said
 	return req, err
+}
+
+// compose makes the next request of the conversation, all of it from what the
+// journal has.
+func (a *Agent) compose(c *cycle, said *journal.Request, offered []tools.Tool) (model.Request, conversation.Pruned, error) {
+	turn := conversation.Turn{
+		State: func() ([]byte, string, error) { return a.view(c) }, Choose: said.Choose,
+		Now: said.At, Left: time.Duration(said.Left) * time.Millisecond, Iteration: said.Iteration, Of: a.MaxIterations,
+		Tools: offered, Kept: c.kept,
+	}
+	turn.Urge = a.urge(turn)
+	c.offered, c.hidden = offered, nil
+	req, pruned, err := c.talk.Request(turn)
+	c.asked, said.Tokens = pruned.Tokens, pruned.Tokens
+	return req, pruned, err
 }
 
 // urge tells the model to come to an end when a fifth of what it has is left.
@@ -167,13 +182,21 @@ func (a *Agent) recall(c *cycle) known {
 // learn keeps what was found out, for later cycles. A home that cannot keep it
 // finds it out again.
 func (a *Agent) learn(c *cycle, what func(*known)) {
-	m := a.recall(c)
-	what(&m)
-	c.models[a.ModelID] = m
+	a.note(c, what)
 	if text, err := json.MarshalIndent(c.models, "", "  "); err == nil {
 		_ = disk.Replace(a.disk(), a.Home.Models(), append(text, '\n'), 0o600)
 	}
 }
+
+// note takes in what was found out.
+func (a *Agent) note(c *cycle, what func(*known)) {
+	m := a.recall(c)
+	what(&m)
+	c.models[a.ModelID] = m
+}
+
+// tooLong is what is found out of a model that finds a request too long.
+func (c *cycle) tooLong(m *known) { m.MaxTokens = c.asked * 3 / 4 }
 
 // protocol is the one to ask in: the configured one, unless the server is known
 // to refuse tools.

@@ -22,7 +22,7 @@ const shownEnd = 1500
 // of the completed tasks, and with its largest values parked while it would take
 // more than half of a request.
 func (a *Agent) view(c *cycle) (yaml []byte, remark string, err error) {
-	s := a.hide(c.state)
+	s := a.hide(c)
 	if done := s.Completed(); len(done) > shownTasks {
 		remark = fmt.Sprintf("Of %d completed_tasks the last %d are shown.", len(done), shownTasks)
 		if err := s.Apply(set("completed_tasks", done[len(done)-shownTasks:])); err != nil {
@@ -113,16 +113,26 @@ func set(key string, value any) scratchpad.Change {
 	return scratchpad.Change{Op: scratchpad.OpSet, Key: key, Value: value}
 }
 
-// hide takes the secrets out of the values of a state that is to be sent, so
-// that what is left is YAML still.
-func (a *Agent) hide(s *scratchpad.State) *scratchpad.State {
-	c := s.Clone()
-	for _, key := range s.Keys() {
-		v, _ := s.Value(key)
-		if hidden := a.Redact.Any(v); !reflect.DeepEqual(hidden, v) {
-			// A value that cannot be set is hidden with the text.
-			_ = c.Apply(set(key, hidden))
+// hide takes the secrets out of the values of a memory that is to be sent, so
+// that what is left is YAML still. In a cycle that is told again, the journal says
+// what stood in their place.
+func (a *Agent) hide(c *cycle) *scratchpad.State {
+	s := c.state.Clone()
+	for _, key := range c.state.Keys() {
+		v, _ := c.state.Value(key)
+		hidden, told := c.told[key]
+		if !told {
+			hidden = a.Redact.Any(v)
 		}
+		if reflect.DeepEqual(hidden, v) {
+			continue
+		}
+		if c.hidden == nil {
+			c.hidden = map[string]any{}
+		}
+		c.hidden[key] = hidden
+		// A value that cannot be set is hidden with the text.
+		_ = s.Apply(set(key, hidden))
 	}
-	return c
+	return s
 }

@@ -21,16 +21,9 @@ import (
 	"time"
 
 	"rouse/internal/proc"
-	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
-)
-
-// How often the same call may give the same result.
-const (
-	repeatsToWarn = 3
-	repeatsToEnd  = 5
 )
 
 // ErrStuck ends a cycle that does the same thing over and over.
@@ -61,6 +54,9 @@ type Dispatcher struct {
 	Visible func() []string
 	// Now tells the time; nil means time.Now.
 	Now func() time.Time
+	// Parked, unless nil, says where what left the conversation next was put, in a
+	// cycle that is not run but told again.
+	Parked func() (id string, err error)
 
 	step  int
 	noted string // the last note
@@ -239,9 +235,11 @@ func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scrat
 	if full != nil {
 		changes = nil
 	}
+	d.warn(o)
 	return cmp.Or(d.Journal.Append(&journal.Result{
 		Step: o.Step, Tool: o.Tool, OK: o.OK, ScratchpadID: o.ScratchpadID, SizeBytes: o.size, Content: content,
 		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(), Changes: changes,
+		Kind: o.Kind, Facts: o.Facts, Note: o.Note, Warning: o.Warning, Images: pictures(o.Images),
 	}), full)
 }
 
@@ -261,25 +259,6 @@ func (d *Dispatcher) apply(changes []scratchpad.Change) error {
 	}
 	if err := d.State.Apply(changes...); err != nil {
 		return fmt.Errorf("change the state: %w", err)
-	}
-	return nil
-}
-
-// guard warns of an action that was done before with the same result, and ends
-// a cycle that goes on with it.
-func (d *Dispatcher) guard(o *Observation) error {
-	if d.seen == nil {
-		d.seen = map[[sha256.Size]byte]int{}
-	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%q %s %v %q %q %s", o.Tool, o.Args, o.OK, o.text(), o.Error, o.sum))
-	d.seen[key]++
-	switch n := d.seen[key]; {
-	case o.Done || o.Tool == readName:
-		return nil
-	case n >= repeatsToEnd:
-		return fmt.Errorf("%w: %s(%s) gave the same result %d times", ErrStuck, o.Tool, text.Line(string(o.Args), noteRunes), n)
-	case n >= repeatsToWarn:
-		o.Warning = fmt.Sprintf("this is the same call with the same result for the %d. time; at %d the cycle ends: do something else, or say done", n, repeatsToEnd)
 	}
 	return nil
 }

@@ -2,12 +2,15 @@ package dispatcher
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"slices"
 	"strings"
 
+	"rouse/journal"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
@@ -37,7 +40,7 @@ func (s *Shelf) keepMedia(o *Observation, media []tools.Media) {
 		if err != nil {
 			entry["note"] = "not kept: " + s.Redact.String(err.Error())
 		} else {
-			entry["scratchpad_id"] = id
+			entry["scratchpad_id"], m.ID = id, id
 		}
 		list = append(list, entry)
 		if !secret {
@@ -68,6 +71,8 @@ func (s *Shelf) cleanMedia(m tools.Media) (clean tools.Media, secret bool) {
 // show adds a picture that is small enough.
 func (o *Observation) show(m tools.Media) {
 	if IsPicture(m.Type) && len(m.Data) <= maxImage && len(o.Images) < maxImages {
+		sum := sha256.Sum256(m.Data)
+		m.Sum = hex.EncodeToString(sum[:])
 		o.Images = append(o.Images, m)
 	}
 }
@@ -82,7 +87,7 @@ func (s *Shelf) showParked(o *Observation) {
 		return
 	}
 	_, kind, _ := strings.Cut(strings.TrimSuffix(o.Summary, "]"), ", image/")
-	o.show(tools.Media{Type: "image/" + kind, Data: data})
+	o.show(tools.Media{Type: "image/" + kind, Data: data, ID: o.ScratchpadID})
 }
 
 // whole is a content that is small enough to be held in memory.
@@ -123,7 +128,23 @@ func (s *Shelf) parkBytes(step int, from string, data []byte) (id string, err er
 
 // ParkText parks a text that leaves the conversation, and gives its id.
 func (d *Dispatcher) ParkText(from, text string) (id string, err error) {
-	return d.parkBytes(0, from, []byte(text))
+	return d.park(0, from, []byte(text))
+}
+
+// park puts a content that leaves the conversation into the store, and where it
+// is into the journal: the model is told.
+func (d *Dispatcher) park(step int, from string, data []byte) (id string, err error) {
+	if d.Parked != nil {
+		return d.Parked()
+	}
+	id, err = d.parkBytes(step, from, data)
+	event := &journal.Parked{Step: step, From: from, ID: id}
+	if err != nil {
+		event.Error = d.Redact.String(err.Error())
+	}
+	// A journal that cannot be written is met again at the next request.
+	_ = d.Journal.Append(event)
+	return id, err
 }
 
 // Park parks the content of an observation that leaves the conversation,
@@ -143,7 +164,7 @@ func (d *Dispatcher) Park(o Observation) (Observation, error) {
 	if len(o.Error) > noteRunes {
 		text = o.Error + "\n" + text
 	}
-	id, err := d.parkBytes(o.Step, o.Tool, []byte(text))
+	id, err := d.park(o.Step, o.Tool, []byte(text))
 	if err != nil {
 		return o, err
 	}

@@ -93,6 +93,31 @@ type Wake struct {
 // changes.
 type Made struct {
 	Made map[string]string `json:"made"` // as in [Wake]
+	// Terms, in the first, are on what the requests depend beside that.
+	Terms *Terms `json:"terms,omitempty"`
+}
+
+// Terms are on what the requests of a cycle depend, beside what happens in it.
+type Terms struct {
+	Protocol   string `json:"protocol"`
+	Notes      string `json:"notes,omitempty"`
+	Iterations int    `json:"iterations"` // at most
+	Timeout    int64  `json:"timeout_ms"`
+	MaxTokens  int    `json:"max_tokens,omitempty"`
+	Learned    int    `json:"learned_tokens,omitempty"` // less than that, found out earlier
+	Keep       int    `json:"keep_results,omitempty"`
+	Model      string `json:"model,omitempty"`
+	MaxOutput  int    `json:"max_output,omitempty"`
+	// Kept is what was said of observations that earlier cycles kept.
+	Kept string `json:"kept,omitempty"`
+}
+
+// Parked says that a text left what the model is shown, for the scratchpad.
+type Parked struct {
+	Step  int    `json:"step,omitempty"`
+	From  string `json:"from"`
+	ID    string `json:"scratchpad_id,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 // Request says that the model is about to be asked.
@@ -101,6 +126,15 @@ type Request struct {
 	Tokens    int `json:"tokens"` // estimated
 	// For is what is asked for where that is not the next action, such as summary.
 	For string `json:"for,omitempty"`
+	// At is the time that the model was told, and Left how long it had.
+	At   time.Time `json:"at,omitzero"`
+	Left int64     `json:"left_ms,omitempty"`
+	// Choose says that it was to choose a task.
+	Choose bool `json:"choose,omitempty"`
+	// Hidden are the values of the memory that were shown without a secret.
+	Hidden map[string]any `json:"hidden,omitempty"`
+	// Sum is a SHA-256 of the request.
+	Sum string `json:"sum,omitempty"`
 }
 
 // Reply is what the model answered.
@@ -112,6 +146,15 @@ type Reply struct {
 	Ms     int64           `json:"ms"`
 	// Model is the one that answered, by its configured name.
 	Model string `json:"model,omitempty"`
+	// For is that of the request.
+	For string `json:"for,omitempty"`
+	// Args are the arguments of all calls as the model wrote them, where Calls has
+	// them in another form.
+	Args []string `json:"args,omitempty"`
+	// Form is what the server wants otherwise, and Told what was said at the end of
+	// the request of what may still be spent.
+	Form string `json:"form,omitempty"`
+	Told string `json:"told,omitempty"`
 }
 
 // Usage counts the tokens of one reply.
@@ -148,6 +191,19 @@ type Result struct {
 	Ms           int64           `json:"ms"`
 	// Changes are what the memory keeps of the call.
 	Changes []scratchpad.Change `json:"changes,omitempty"`
+	// What else the model sees of it.
+	Kind    string    `json:"kind,omitempty"`
+	Facts   string    `json:"facts,omitempty"`
+	Note    string    `json:"note,omitempty"`
+	Warning string    `json:"warning,omitempty"`
+	Images  []Picture `json:"images,omitempty"`
+}
+
+// Picture is one that the model was shown.
+type Picture struct {
+	Type string `json:"type"`
+	Sum  string `json:"sha256"`
+	ID   string `json:"scratchpad_id,omitempty"`
 }
 
 // Note is what the model wrote of earlier results when it asked for a step.
@@ -181,6 +237,8 @@ type Warning struct {
 	Text string `json:"text"`
 	// Changes are what the memory keeps of it.
 	Changes []scratchpad.Change `json:"changes,omitempty"`
+	// Shown says that the model was told too.
+	Shown bool `json:"shown,omitempty"`
 }
 
 // State is a change of the memory that has been made.
@@ -238,6 +296,7 @@ const (
 
 func (*Wake) event() string     { return "wake" }
 func (*Made) event() string     { return "made" }
+func (*Parked) event() string   { return "parked" }
 func (*Request) event() string  { return "request" }
 func (*Reply) event() string    { return "reply" }
 func (*Intent) event() string   { return "intent" }
@@ -281,7 +340,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked),
 	} {
 		if p.event() == kind {
 			return p

@@ -47,7 +47,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	}
 	c := s.Config
 	return &agent.Agent{
-		Version: s.Version, Config: c.Held(),
+		Version: s.Version, Config: c.Held(), MaxOutput: int(c.Model.MaxOutput),
 		Budget: spending, Notify: s.notifier(hide), Retention: s.Retention(), Waking: s.waking(),
 		Heartbeat: s.Heartbeat(), ModelName: s.ModelName(), PauseAfter: int(c.Failures.PauseAfter),
 		Found: s.found(), Home: s.Home, Workspace: s.Home.Folder(c.Workspace), Model: m, Tools: set, Boxes: s.boxes(),

@@ -38,6 +38,12 @@ func HasOwnNote(schema json.RawMessage) bool {
 	return err == nil && props.get(NoteParam) != nil
 }
 
+// IsOurNote says whether a schema, as models see it, has [NoteParam] from
+// [WithNote] or not at all.
+func IsOurNote(schema json.RawMessage) bool {
+	return !HasOwnNote(schema) || bytes.Contains(schema, []byte(noteText))
+}
+
 // Parameters is the JSON Schema of a tool's own parameters.
 func (t Tool) Parameters() json.RawMessage {
 	if t.Raw != nil {

@@ -84,6 +84,8 @@ type Result struct {
 type Media struct {
 	Type string // the media type, as image/png
 	Data []byte
+	// ID is where it lies in the scratchpad, and Sum its SHA-256, once they are known.
+	ID, Sum string
 }
 
 // Fail is the result of a call that did not work.

@@ -46,11 +46,12 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req = warned(req, held.Warning)
-	told := req.OnRetry
+	told := held.Warning
+	req = Warned(req, told)
+	onRetry := req.OnRetry
 	req.OnRetry = func(attempt int, wait time.Duration, err error) {
-		if told != nil {
-			told(attempt, wait, err)
+		if onRetry != nil {
+			onRetry(attempt, wait, err)
 		}
 		if model.Unbilled(err) {
 			return
@@ -63,6 +64,7 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 		held = again // the one before stays spent
 	}
 	reply, err := m.Next.Reply(ctx, req)
+	reply.Told = told
 	m.settle(held, estimate, reply, err)
 	return reply, err
 }
@@ -126,9 +128,9 @@ func (m *Model) learn(estimate, input int) {
 	m.factor = max(m.factor, float64(input)/float64(max(1, estimate)))
 }
 
-// warned is a request with a text at its end. Templates that want roles to take
+// Warned is a request with a text at its end. Templates that want roles to take
 // turns allow no message of its own for it.
-func warned(req model.Request, text string) model.Request {
+func Warned(req model.Request, text string) model.Request {
 	if text == "" || len(req.Messages) == 0 {
 		return req
 	}

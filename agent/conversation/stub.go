@@ -55,7 +55,7 @@ func (c *Options) park(o dispatcher.Observation) (dispatcher.Observation, error)
 
 func images(list []tools.Media) (all []model.Image) {
 	for _, m := range list {
-		all = append(all, model.Image{Type: m.Type, Data: m.Data})
+		all = append(all, model.Image{Type: m.Type, Data: m.Data, Sum: m.Sum})
 	}
 	return all
 }

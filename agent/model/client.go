@@ -177,6 +177,7 @@ func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
 		reply, err := c.once(ctx, form, req)
 		if err == nil {
 			c.form.Store(&form)
+			reply.Form = form.String()
 			return reply, nil
 		}
 		fail := c.failed(ctx, err)

@@ -75,12 +75,16 @@ func unstream(req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text = bytes.Replace(text, []byte(`"stream":true`), []byte(`"stream":false`), 1)
+	text = unstreamed(text)
 	req.Body = io.NopCloser(bytes.NewReader(text))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	req.ContentLength = int64(len(text))
 	req.Header.Set("Accept", "application/json")
 	return nil
+}
+
+func unstreamed(text []byte) []byte {
+	return bytes.Replace(text, []byte(`"stream":true`), []byte(`"stream":false`), 1)
 }
 
 // drain reads the little that is left behind the end mark, so that the next

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +18,42 @@ type form struct {
 	bare       bool // no stream_options
 	completion bool // max_completion_tokens in place of max_tokens
 	blind      bool // no images
+}
+
+// String names what is not as it suits most.
+func (f form) String() string {
+	var words []string
+	for _, w := range []struct {
+		is   bool
+		word string
+	}{{f.plain, "plain"}, {f.bare, "bare"}, {f.completion, "completion"}, {f.blind, "blind"}} {
+		if w.is {
+			words = append(words, w.word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Body is a request as a [Client] sends it to a server that wants the form that
+// a [Reply] names; an empty one is that in which a client asks first.
+func Body(opt Options, req Request, form string) ([]byte, error) {
+	f := parseForm(form)
+	if form == "" {
+		f.completion = completionTokens(opt.Name)
+	}
+	text, err := json.Marshal(f.request(opt, req))
+	if f.plain {
+		text = unstreamed(text)
+	}
+	return text, err
+}
+
+func parseForm(text string) form {
+	words := strings.Fields(text)
+	return form{
+		plain: slices.Contains(words, "plain"), bare: slices.Contains(words, "bare"),
+		completion: slices.Contains(words, "completion"), blind: slices.Contains(words, "blind"),
+	}
 }
 
 // completionTokens reports whether go-openai and OpenAI's own server refuse

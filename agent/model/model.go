@@ -36,6 +36,7 @@ type Message struct {
 type Image struct {
 	Type string // the media type, as image/png
 	Data []byte
+	Sum  string // the SHA-256 of Data, where it is known
 }
 
 // Tool is what a model may call natively.
@@ -69,6 +70,9 @@ type Reply struct {
 	Usage Usage
 	// Finish is the server's reason to stop, "stop" or "length" for most.
 	Finish string
+	// Form is how the server wants requests, as [Body] takes it, and Told what was
+	// added at the end of this one.
+	Form, Told string
 }
 
 // Call is a native tool call.

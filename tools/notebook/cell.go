@@ -54,7 +54,7 @@ type Picture struct {
 func (c Cell) Media() []tools.Media {
 	var list []tools.Media
 	for _, p := range c.Pictures {
-		list = append(list, tools.Media(p))
+		list = append(list, tools.Media{Type: p.Type, Data: p.Data})
 	}
 	return list
 }

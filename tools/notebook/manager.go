@@ -208,7 +208,7 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untak
 	}
 	c.Value, c.Error, c.Ended, c.Duration = m.Redact.String(out.Value), m.Redact.String(out.Error), out.Ended, out.Duration.Milliseconds()
 	for _, media := range out.Media {
-		c.Pictures = append(c.Pictures, Picture(media))
+		c.Pictures = append(c.Pictures, Picture{Type: media.Type, Data: media.Data})
 	}
 	return p.err, nil
 }

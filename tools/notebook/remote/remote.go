@@ -114,7 +114,7 @@ func (r *Runtime) outcome(e wire.Event) (notebook.Outcome, error) {
 	out.Notes = append(r.notes, c.Notes...)
 	r.notes = nil
 	for _, p := range c.Pictures {
-		out.Media = append(out.Media, tools.Media(p))
+		out.Media = append(out.Media, tools.Media{Type: p.Type, Data: p.Data})
 	}
 	return out, nil
 }

@@ -174,7 +174,7 @@ func (n *entry) execute(j *job) {
 	}
 	c := wire.Cell{Ended: out.Ended, Value: out.Value, Error: out.Error, Notes: out.Notes, Lost: out.Lost, Duration: int64(out.Duration)}
 	for _, m := range out.Media {
-		c.Pictures = append(c.Pictures, notebook.Picture(m))
+		c.Pictures = append(c.Pictures, notebook.Picture{Type: m.Type, Data: m.Data})
 	}
 	j.stream.end(wire.EventCell, c)
 }

@@ -1,0 +1,41 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// Hash is a SHA-256 of the messages and the tools of a request, in which a picture
+// counts by its own.
+func (r Request) Hash() string {
+	h := sha256.New()
+	part := func(texts ...string) {
+		for _, t := range texts {
+			fmt.Fprintf(h, "%d ", len(t))
+			h.Write([]byte(t))
+		}
+	}
+	for _, m := range r.Messages {
+		part("message", m.Role, m.Content, m.Call)
+		for _, c := range m.Calls {
+			part("call", c.ID, c.Name, string(c.Args))
+		}
+		for _, i := range m.Images {
+			part("image", i.Type, i.Hash())
+		}
+	}
+	for _, t := range r.Tools {
+		part("tool", t.Name, t.Description, string(t.Parameters))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Hash is the SHA-256 of a picture, also where its data are gone.
+func (i Image) Hash() string {
+	if i.Sum != "" {
+		return i.Sum
+	}
+	sum := sha256.Sum256(i.Data)
+	return hex.EncodeToString(sum[:])
+}

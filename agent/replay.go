@@ -1,0 +1,336 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"rouse/agent/budget"
+	"rouse/agent/made"
+	"rouse/agent/model"
+	"rouse/dispatcher"
+	"rouse/home"
+	"rouse/journal"
+	"rouse/scratchpad/observation"
+	"rouse/tools"
+)
+
+// Asked is a request that a cycle sent to a model, rebuilt.
+type Asked struct {
+	Request model.Request
+	Said    journal.Request // what the journal says of it
+	Model   string          // its name
+	// Pictures says where the request's pictures lie, by their SHA-256; their data
+	// are not in the request.
+	Pictures map[string]journal.Picture
+
+	maxOutput  int
+	form, told string
+}
+
+// Body is the request as it was sent to the server.
+func (r Asked) Body() ([]byte, error) {
+	req := budget.Warned(r.Request, r.told)
+	return model.Body(model.Options{Name: r.Model, MaxOutput: r.maxOutput}, req, r.form)
+}
+
+// Fill puts the data of the pictures into the request. The error names those that
+// are gone: what a scratchpad holds expires long before a journal does.
+func (r *Asked) Fill(h home.Home) error {
+	if len(r.Pictures) == 0 || !observation.Exists(h.Memory()) {
+		return r.fill(func(string) ([]byte, error) { return nil, errors.New("there is no scratchpad") })
+	}
+	store, err := observation.Open(h.Memory(), observation.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return r.fill(func(id string) ([]byte, error) {
+		c, err := store.Get(id)
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		return io.ReadAll(c.Reader())
+	})
+}
+
+func (r *Asked) fill(read func(id string) ([]byte, error)) (missing error) {
+	for _, m := range r.Request.Messages {
+		for i := range m.Images {
+			picture := r.Pictures[m.Images[i].Sum]
+			data, err := read(picture.ID)
+			if err == nil && made.Sum(data) != picture.Sum {
+				err = errors.New("it is another one now")
+			}
+			if err != nil {
+				missing = errors.Join(missing, fmt.Errorf("picture sha256 %s (%s, scratchpad_id %s) is gone: %w", m.Images[i].Sum, m.Images[i].Type, picture.ID, err))
+			}
+			m.Images[i].Data = data
+		}
+	}
+	return missing
+}
+
+// Rebuild gives the last request that a cycle sent at an iteration: the journal is
+// told to the same conversation again, with the times and the names that it has.
+// The error says what is missing where that cannot be done, and a request that is
+// not the one that was sent is never given.
+func Rebuild(h home.Home, cycle string, iteration int) (Asked, error) {
+	r := &teller{home: h, iteration: iteration, pictures: map[string]journal.Picture{}}
+	if err := r.read(cycle); err != nil {
+		return Asked{}, fmt.Errorf("rebuild request %d of cycle %s: %w", iteration, cycle, err)
+	}
+	return r.asked, nil
+}
+
+// teller tells a journal to a conversation again.
+type teller struct {
+	home      home.Home
+	iteration int
+	events    []journal.Event
+
+	agent   *Agent
+	cycle   *cycle
+	offered []tools.Tool
+	parked  []*journal.Parked
+	actions []dispatcher.Action // of the last reply, without a result yet
+	waiting bool                // for a reply
+
+	asked    Asked
+	found    bool
+	pictures map[string]journal.Picture
+}
+
+func (r *teller) read(id string) error {
+	for e, err := range journal.Read(r.home.Journal(id)) {
+		if err != nil {
+			return err
+		}
+		if p, ok := e.Data.(*journal.Parked); ok {
+			r.parked = append(r.parked, p)
+		}
+		r.events = append(r.events, e)
+	}
+	r.agent = &Agent{Home: r.home}
+	r.cycle = &cycle{id: id}
+	var err error
+	if r.cycle.base, err = r.home.LoadFile(r.home.Before(id)); err != nil {
+		return fmt.Errorf("the memory as the cycle found it: %w", err)
+	}
+	r.cycle.state = r.cycle.base.Clone()
+	for _, e := range r.events {
+		if err := r.tell(e); err != nil {
+			return err
+		}
+		if r.found && !r.waiting && r.past(e) {
+			break
+		}
+	}
+	if !r.found {
+		return errors.New("there is no such request; `rouse log` shows which there are")
+	}
+	return nil
+}
+
+// past says that nothing more comes of the wanted request.
+func (r *teller) past(e journal.Event) bool {
+	_, reply := e.Data.(*journal.Reply)
+	return reply
+}
+
+func (r *teller) tell(e journal.Event) error {
+	if err := r.cycle.state.Apply(journal.Changes(e)...); err != nil {
+		return err
+	}
+	switch d := e.Data.(type) {
+	case *journal.Wake:
+		return r.wake(d)
+	case *journal.Made:
+		return r.made(d)
+	case *journal.Warning:
+		if d.Shown {
+			r.cycle.remarks = append(r.cycle.remarks, d.Text)
+		}
+	case *journal.Protocol:
+		r.agent.note(r.cycle, func(m *known) { m.Protocol = d.Name })
+		r.agent.speak(r.cycle, r.cycle.rules, d.Name)
+		r.waiting = false
+	case *journal.Request:
+		if d.For == "" {
+			return r.request(d)
+		}
+	case *journal.Reply:
+		if d.For == "" && r.waiting {
+			return r.reply(d)
+		}
+	case *journal.Result:
+		return r.result(d, e.Line)
+	}
+	return nil
+}
+
+func (r *teller) wake(w *journal.Wake) error {
+	sum, ok := w.Made["rules.md"]
+	if !ok {
+		return errors.New("the journal does not say which rules held: it is of an older rouse, or there were none")
+	}
+	text, err := r.agent.copies().Read(sum)
+	r.cycle.rules = string(text)
+	if err != nil {
+		return fmt.Errorf("rules.md: %w", err)
+	}
+	return nil
+}
+
+// made takes in the tools, and the first time the terms.
+func (r *teller) made(m *journal.Made) error {
+	if sum, ok := m.Made[madeTools]; ok {
+		text, err := r.agent.copies().Read(sum)
+		if err != nil {
+			return fmt.Errorf("tools: %w", err)
+		}
+		if r.offered, err = parseTools(text); err != nil {
+			return fmt.Errorf("tools: %w", err)
+		}
+	}
+	set, err := tools.NewSet(ownTools(r.offered)...)
+	if err != nil {
+		return fmt.Errorf("tools: %w", err)
+	}
+	if r.cycle.dispatcher != nil {
+		r.cycle.dispatcher.Tools = set
+	}
+	if m.Terms != nil {
+		r.begin(*m.Terms, set)
+	}
+	return nil
+}
+
+// begin begins the conversation as the cycle did.
+func (r *teller) begin(t journal.Terms, set *tools.Set) {
+	a, c := r.agent, r.cycle
+	a.MaxIterations, a.Timeout, a.MaxTokens, a.KeepResults = t.Iterations, time.Duration(t.Timeout)*time.Millisecond, t.MaxTokens, t.Keep
+	a.Protocol, a.Notes, c.kept = t.Protocol, tools.NoteMode(t.Notes), t.Kept
+	c.models = map[string]known{"": {MaxTokens: t.Learned}}
+	c.dispatcher = &dispatcher.Dispatcher{Tools: set, State: c.state, Notes: a.Notes, Parked: r.park}
+	r.asked.Model, r.asked.maxOutput = t.Model, t.MaxOutput
+	a.speak(c, c.rules, t.Protocol)
+}
+
+// park says where the text was put that left the conversation next.
+func (r *teller) park() (string, error) {
+	if len(r.parked) == 0 {
+		return "", errors.New("the journal does not say where")
+	}
+	next := r.parked[0]
+	r.parked = r.parked[1:]
+	if next.Error != "" {
+		return "", errors.New(next.Error)
+	}
+	return next.ID, nil
+}
+
+// request composes the request that the journal speaks of.
+func (r *teller) request(said *journal.Request) error {
+	switch {
+	case said.Sum == "":
+		return errors.New("the journal does not say what its requests depend on: it is of an older rouse")
+	case r.cycle.talk == nil:
+		return errors.New("the journal does not say how the cycle began: a line is missing")
+	case r.waiting: // the one before found no answer: it was too long
+		r.cycle.talk.Shrink()
+		r.agent.note(r.cycle, r.cycle.tooLong)
+	}
+	now := *said
+	r.cycle.told = said.Hidden
+	req, _, err := r.agent.compose(r.cycle, &now, r.offered)
+	if err != nil {
+		return err
+	}
+	r.waiting = true
+	if said.Iteration != r.iteration {
+		return nil
+	}
+	if req.Hash() != said.Sum {
+		return errors.New("what comes out is not what was sent: the journal, _before or a copy was changed, another version of rouse wrote them, or a secret was hidden that stood elsewhere than in a value")
+	}
+	r.found, r.asked.Request, r.asked.Said, r.asked.Pictures = true, req, *said, r.shown(req)
+	return nil
+}
+
+// shown says where the pictures of a request lie.
+func (r *teller) shown(req model.Request) map[string]journal.Picture {
+	list := map[string]journal.Picture{}
+	for _, m := range req.Messages {
+		for _, i := range m.Images {
+			list[i.Sum] = r.pictures[i.Sum]
+		}
+	}
+	return list
+}
+
+func (r *teller) reply(d *journal.Reply) error {
+	r.waiting = false
+	r.asked.form = d.Form
+	if r.found {
+		r.asked.told = d.Told
+		return nil
+	}
+	reply := model.Reply{Text: d.Text, Usage: model.Usage(d.Usage), Finish: d.Finish}
+	if len(d.Calls) > 0 {
+		if err := json.Unmarshal(d.Calls, &reply.Calls); err != nil {
+			return fmt.Errorf("the calls of a reply: %w", err)
+		}
+	}
+	for i := range reply.Calls {
+		reply.Calls[i].Args = dispatcher.Plain(reply.Calls[i].Args)
+		if i < len(d.Args) {
+			reply.Calls[i].Args = json.RawMessage(d.Args[i])
+		}
+	}
+	// What is wrong with a reply is part of the next request.
+	r.actions, _ = r.cycle.talk.Actions(reply)
+	return nil
+}
+
+func (r *teller) result(d *journal.Result, line json.RawMessage) error {
+	if len(r.actions) == 0 {
+		return errors.New("a result without a call: a line of the journal is missing")
+	}
+	o, err := r.cycle.dispatcher.Told(r.actions[0], d, line)
+	if err != nil {
+		return fmt.Errorf("the result of step %d: %w", d.Step, err)
+	}
+	r.actions = r.actions[1:]
+	for _, p := range d.Images {
+		r.pictures[p.Sum] = p
+	}
+	r.cycle.talk.Add(o)
+	return nil
+}
+
+// ownTools are those of the home: the agent's own actions are no tools of a set.
+func ownTools(offered []tools.Tool) (list []tools.Tool) {
+	for _, t := range offered {
+		if t.Name != "update_scratchpad" && t.Name != "done" {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// parseTools reads what toolsText wrote.
+func parseTools(text []byte) (list []tools.Tool, err error) {
+	for line := range strings.Lines(string(text)) {
+		var t toolLine
+		if err := json.Unmarshal([]byte(line), &t); err != nil {
+			return nil, err
+		}
+		list = append(list, tools.Tool{Name: t.Name, Description: t.Description, Raw: json.RawMessage(t.Parameters), ReadOnly: t.ReadOnly})
+	}
+	return list, nil
+}
