@@ -25,6 +25,8 @@
 //     and view.go here are between the two.
 //   - agent/made keeps copies of what cycles were made of, which their journals
 //     name: rules, configuration, tools.
+//   - replay.go tells a journal to the same conversation again, so that what the
+//     model saw can be rebuilt; what a request depends on, the journal must have.
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
 //     are for a home that is left alone; unattended.go calls them. agent/trust tells
 //     what another hand has changed since the last cycle.

@@ -174,14 +174,14 @@ func (r *teller) tell(e journal.Event) error {
 }
 
 func (r *teller) wake(w *journal.Wake) error {
-	sum, ok := w.Made["rules.md"]
+	sum, ok := w.Made[r.home.Rel(r.home.Rules())]
 	if !ok {
 		return errors.New("the journal does not say which rules held: it is of an older rouse, or there were none")
 	}
 	text, err := r.agent.copies().Read(sum)
 	r.cycle.rules = string(text)
 	if err != nil {
-		return fmt.Errorf("rules.md: %w", err)
+		return fmt.Errorf("rules: %w", err)
 	}
 	return nil
 }

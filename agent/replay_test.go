@@ -223,7 +223,7 @@ func TestRebuildSaysWhatIsMissing(t *testing.T) {
 		t.Error(err)
 	}
 	r.must(os.RemoveAll(r.home.Made()))
-	wants("rules.md: the copy ")
+	wants("rules: the copy ")
 	old := regexp.MustCompile(`,"(sum|made)":("[^"]*"|\{[^}]*\})`).ReplaceAllString(whole, "")
 	r.must(os.WriteFile(r.home.Journal(id), []byte(old), 0o600))
 	wants("older rouse")

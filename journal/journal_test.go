@@ -220,11 +220,11 @@ func FuzzRead(f *testing.F) {
 // are names, or clean before.
 func TestWordsAreRedacted(t *testing.T) {
 	clean := []string{
-		"Wake.Settled", "Wake.Base", "Wake.Mark", "Wake.Version", "Request.For", "Reply.Text", "Reply.Finish", "Reply.Model", "Intent.Tool",
-		"Result.Tool", "Result.ScratchpadID", "Note.Text", "Protocol.Name", "Limit.Name", "End.Outcome", "Sleep.Outcome",
+		"Wake.Settled", "Wake.Base", "Wake.Mark", "Wake.Version", "Request.For", "Request.Sum", "Reply.For", "Reply.Form", "Reply.Told", "Reply.Text", "Reply.Finish", "Reply.Model", "Intent.Tool",
+		"Result.Tool", "Result.ScratchpadID", "Result.Kind", "Result.Facts", "Result.Note", "Result.Warning", "Parked.From", "Parked.ID", "Parked.Error", "Note.Text", "Protocol.Name", "Limit.Name", "End.Outcome", "Sleep.Outcome",
 	}
 	for _, p := range []Payload{
-		&Wake{}, &Request{}, &Reply{}, &Intent{}, &Started{}, &Result{}, &Note{}, &Prune{}, &Protocol{}, &Warning{}, &State{}, &Limit{}, &Retry{}, &End{}, &Sleep{},
+		&Wake{}, &Request{}, &Reply{}, &Intent{}, &Started{}, &Result{}, &Parked{}, &Made{}, &Note{}, &Prune{}, &Protocol{}, &Warning{}, &State{}, &Limit{}, &Retry{}, &End{}, &Sleep{},
 	} {
 		v := reflect.ValueOf(p).Elem()
 		for i := range v.NumField() {

@@ -15,20 +15,31 @@ import (
 
 func (a *app) newLog() *cobra.Command {
 	var follow, asJSON bool
+	var request int
 	c := &cobra.Command{
 		Use:   "log [CYCLE]",
 		Short: "Show what happened in a cycle",
 		Long: `Show the events of a cycle, by default the newest one.
 
-Exit codes: 0, or 1 if there is no such cycle.`,
-		Example: "  rouse log\n  rouse log 20260401_150154\n  rouse log -f",
+With --request N, show what the model was sent at iteration N, rebuilt from the journal,
+the snapshot _before and the copies in logs/made: messages, calls and tools, pictures by
+their hash. With --json that is the body of the HTTP request, byte for byte. What cannot
+be rebuilt exactly is not shown; the error says what is missing.
+
+Exit codes: 0, or 1 if there is no such cycle or request, or it cannot be rebuilt.`,
+		Example: "  rouse log\n  rouse log 20260401_150154\n  rouse log -f\n  rouse log 20260401_150154 --request 3 --json > body.json",
 		Args:    strict(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("request") {
+				return a.logRequest(args, request, asJSON)
+			}
 			return a.log(args, follow, asJSON)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more until the cycle sleeps")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the journal's lines")
+	c.Flags().BoolVar(&asJSON, "json", false, "print the journal's lines, or the body of the request")
+	c.Flags().IntVar(&request, "request", 0, "show what the model was sent at this iteration")
+	c.MarkFlagsMutuallyExclusive("follow", "request")
 	return c
 }
 

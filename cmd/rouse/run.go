@@ -132,12 +132,7 @@ func (a *app) dryRun(ag *agent.Agent) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range req.Messages {
-		fmt.Fprintf(a.stdout, "--- %s\n%s\n", m.Role, m.Content)
-	}
-	for _, t := range req.Tools {
-		fmt.Fprintf(a.stdout, "--- tool %s\n%s\n%s\n", t.Name, t.Description, t.Parameters)
-	}
+	a.printRequest(req)
 	if len(ag.Boxes) > 0 {
 		fmt.Fprintln(a.stdout, "--- and the tools that need something running, which a dry run does not start: notebooks, MCP servers")
 	}

@@ -45,7 +45,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "waitfor": waitfor, "signal": signalCycle,
+			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle,
 		},
 		RequireUniqueNames: true,
 	})
@@ -107,6 +107,20 @@ func requests(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 2 && regexp.MustCompile(args[1]).Match(got[want-1].Body) == neg {
 		ts.Fatalf("the last request and %q: %s", args[1], got[want-1].Body)
 	}
+}
+
+// sentBody writes the body of the Nth request that the model got into a file.
+func sentBody(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: body N FILE")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := (*ts.Value(server).(**modeltest.Server)).Requests()
+	if n < 1 || n > len(got) {
+		ts.Fatalf("%d requests", len(got))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), got[n-1].Body, 0o600))
 }
 
 func waitfor(ts *testscript.TestScript, neg bool, args []string) {
