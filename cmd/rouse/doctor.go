@@ -112,7 +112,7 @@ func (a *app) doctor(examine func(home.Home) []check, asJSON bool) error {
 func (a *app) examine(h home.Home) []check {
 	checks := []check{
 		{Check: "home", OK: true, Found: h.Dir},
-		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), a.checkClock(h),
+		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), a.checkClock(h), checkJournals(h),
 	}
 	s, err := setup.Open(h, a.process())
 	if err != nil {
