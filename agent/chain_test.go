@@ -199,3 +199,31 @@ func TestResetOfADamagedJournal(t *testing.T) {
 		r.wakeAgain("after a reset")
 	}
 }
+
+// The end of a journal says what became of the task and how many calls did not go
+// well, also where the cycle was interrupted; a cycle that waits or lost its lease
+// is no failure for the same cause.
+func TestVerdictAndCalls(t *testing.T) {
+	replies := []string{act("nothing", `{}`), act("update_scratchpad", `{"goals":["mine"]}`), act("effect", `{"label":"a"}`), act("done", `{"summary":"seen"}`)}
+	r := newRig(t, "", oldState)
+	a, _ := r.agent(unsynced{disk.OS{}}, replies...)
+	a.Locked = []string{"goals"}
+	_, err := a.RunOnce(t.Context())
+	r.must(err)
+	if s := r.slept(r.cycles()[0]); s.Task != journal.TaskClaimed || s.FailedCalls != 1 || s.RefusedCalls != 1 {
+		t.Errorf("%+v", s)
+	}
+	r = newRig(t, "", oldState)
+	a, m := r.agent(unsynced{disk.OS{}}, replies...)
+	a.Locked = []string{"goals"}
+	m.during = func(i int) {
+		if i == 3 {
+			panic("killed")
+		}
+	}
+	crash(func() { a.RunOnce(t.Context()) })
+	r.wakeAgain("interrupted")
+	if s := r.slept(r.cycles()[0]); s.Task != journal.TaskNone || s.FailedCalls != 1 || s.RefusedCalls != 1 {
+		t.Errorf("interrupted: %+v", s)
+	}
+}

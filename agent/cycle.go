@@ -60,6 +60,7 @@ type cycle struct {
 
 	reopened bool // it was interrupted and is being settled
 	seal     seal
+	calls    journal.Counts
 	unproven int  // lines of its journal, when it is settled
 	ended    bool // its end is in the journal, or at least in _after
 }
@@ -157,3 +158,26 @@ func (c *cycle) iteration() int { return int(c.iterations.Load()) }
 
 // tokens are what the cycle has used.
 func (c *cycle) tokens() int { return int(c.used.Load()) }
+
+// verdict is what became of the cycle's task: until tasks have checks, the model
+// at most claims that one is done.
+func (c *cycle) verdict(outcome string) string {
+	if outcome == journal.Done && len(c.state.Completed()) > len(c.base.Completed()) {
+		return journal.TaskClaimed
+	}
+	return journal.TaskNone
+}
+
+// counting is a journal that counts the calls that did not go well.
+type counting struct {
+	dispatcher.Journal
+	calls *journal.Counts
+}
+
+// Append writes an event.
+func (j counting) Append(p journal.Payload) error {
+	if r, ok := p.(*journal.Result); ok {
+		j.calls.Add(r)
+	}
+	return j.Journal.Append(p)
+}

@@ -85,14 +85,15 @@ func (a *Agent) settleCycle(id string, key []byte) error {
 
 // giveUp lets a cycle count as settled though its state was not saved.
 func (a *Agent) giveUp(c *cycle, why string) error {
-	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why, Unproven: c.unproven, Trust: c.trust}
+	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why, Unproven: c.unproven, Trust: c.trust,
+		Task: journal.TaskNone, FailedCalls: c.calls.Failed, RefusedCalls: c.calls.Refused}
 	return cmp.Or(c.journal.Append(end), c.journal.Sync())
 }
 
 // reopen opens the journal of an interrupted cycle to go on with it.
 func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 	c := &cycle{
-		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust,
+		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls,
 	}
 	c.iterations.Store(int64(t.iterations))
 	c.used.Store(int64(t.tokens))

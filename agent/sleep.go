@@ -79,6 +79,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 	sleep := journal.Sleep{
 		Outcome: end.Outcome, Exit: end.Exit, Error: end.Error,
 		Iterations: c.iteration(), Tokens: c.tokens(), Ms: took.Milliseconds(), Unproven: c.unproven, Trust: c.trust,
+		Task: c.verdict(end.Outcome), FailedCalls: c.calls.Failed, RefusedCalls: c.calls.Refused,
 	}
 	if c.dispatcher != nil {
 		sleep.EmptyNotes = c.dispatcher.EmptyNotes()

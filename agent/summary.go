@@ -22,6 +22,9 @@ type Summary struct {
 	Iterations int       `json:"iterations"`
 	Tokens     int       `json:"tokens"`
 	Ms         int64     `json:"ms"`
+	Task       string    `json:"task"` // the verdict; "" where the journal has none
+	Failed     int       `json:"failed_calls"`
+	Refused    int       `json:"refused_calls"`
 	Began      time.Time `json:"began"`
 	PID        int       `json:"pid,omitempty"` // of an awake cycle
 }
@@ -55,6 +58,7 @@ func summary(h home.Home, id string) (Summary, error) {
 	if d, ok := last.Data.(*journal.Sleep); ok {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
 		s.Iterations, s.Tokens, s.Ms = d.Iterations, d.Tokens, d.Ms
+		s.Task, s.Failed, s.Refused = d.Task, d.FailedCalls, d.RefusedCalls
 		return s, nil
 	}
 	return unfinished(h, s)

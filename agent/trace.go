@@ -28,6 +28,7 @@ type trace struct {
 	doubts []string // what is not proven, and why
 	told   bool     // the journal says so already
 
+	calls      journal.Counts
 	key        []byte
 	chain      *journal.Chain // after the last line
 	iterations int
@@ -73,6 +74,7 @@ func (t *trace) add(e journal.Event) {
 		t.started = append(t.started, d.Process)
 	case *journal.Result:
 		t.close(d.Step)
+		t.calls.Add(d)
 	case *journal.Warning:
 		t.told = t.told || strings.HasPrefix(d.Text, doubtful)
 	case *journal.End:

@@ -106,7 +106,7 @@ func (a *Agent) tellRest(ctx context.Context, cycle string) {
 // more of them are counted than [pause.Streak.Until] asks for.
 func Streak(h home.Home, pauseAfter int) (pause.Streak, error) {
 	list, err := Summaries(h, 1)
-	if err != nil || len(list) == 0 || list[0].Outcome != journal.Failed || pauseAfter <= 0 {
+	if err != nil || len(list) == 0 || list[0].Outcome != journal.Failed && list[0].Outcome != journal.Lost || pauseAfter <= 0 {
 		return pause.Streak{}, err
 	}
 	if list, err = Summaries(h, pause.Look(pauseAfter)); err != nil {
@@ -114,6 +114,9 @@ func Streak(h home.Home, pauseAfter int) (pause.Streak, error) {
 	}
 	var cycles []pause.Cycle
 	for _, s := range list {
+		if s.Outcome == journal.Lost {
+			continue // another machine has the home: that proves nothing of the cause
+		}
 		cycles = append(cycles, pause.Cycle{
 			Began: s.Began, Took: time.Duration(s.Ms) * time.Millisecond, Failed: s.Outcome == journal.Failed, Error: s.Error,
 		})

@@ -80,7 +80,7 @@ func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
 		return fmt.Errorf("read the rules: %w", c.unruled)
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
-		Tools: a.Tools, State: c.state, Journal: j, Locked: a.Locked, Now: a.Now, Kept: c.kept != "", Notes: a.Notes,
+		Tools: a.Tools, State: c.state, Journal: counting{j, &c.calls}, Locked: a.Locked, Now: a.Now, Kept: c.kept != "", Notes: a.Notes,
 		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
 			Redact: a.Redact, Turn: c.turn, Threshold: a.Threshold, MaxAnswer: a.maxAnswer(c), Summarise: a.summariser(c),

@@ -280,10 +280,24 @@ type Sleep struct {
 	EmptyNotes int `json:"empty_notes,omitempty"`
 	// Trust is what the next cycle may rely on.
 	Trust *Trust `json:"trust,omitempty"`
+	// Task is what became of the cycle's task, one of the verdicts.
+	Task string `json:"task,omitempty"`
+	// FailedCalls counts the calls that went wrong, RefusedCalls those that were
+	// not carried out because they may not be.
+	FailedCalls  int `json:"failed_calls,omitempty"`
+	RefusedCalls int `json:"refused_calls,omitempty"`
 	// Unproven counts the lines of an interrupted cycle that its journal's chain
 	// does not prove: the memory has nothing of them.
 	Unproven int `json:"unproven,omitempty"`
 }
+
+// Verdicts on a cycle's task.
+const (
+	TaskProven  = "proven"  // its checks hold
+	TaskClaimed = "claimed" // the model said done, and there was no check
+	TaskFailed  = "failed"  // a check does not hold
+	TaskNone    = "none"    // the model did not say done of any
+)
 
 // Outcomes of a cycle.
 const (
@@ -291,6 +305,8 @@ const (
 	Failed  = "failed"
 	Limited = "limit"
 	Idle    = "idle"
+	Waiting = "waiting" // all that is left waits for approvals; exit 0
+	Lost    = "lost"    // the cycle's lease on the home was lost; exit 1
 	Signal  = "signal"
 )
 

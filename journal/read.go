@@ -100,6 +100,20 @@ func lastIn(tail []byte, whole bool, n int) (list []Event) {
 	return list
 }
 
+// Counts counts the calls of a cycle that did not go well.
+type Counts struct{ Failed, Refused int }
+
+// Add counts a result. What Rouse does itself it refuses; what a tool does fails.
+func (c *Counts) Add(r *Result) {
+	switch {
+	case r.OK:
+	case r.Tool == "done" || r.Tool == "update_scratchpad":
+		c.Refused++
+	default:
+		c.Failed++
+	}
+}
+
 // Rebuild applies to state, which must be as it was at wake, every change that
 // the events record.
 func Rebuild(state *scratchpad.State, events iter.Seq2[Event, error]) error {

@@ -86,7 +86,7 @@ type Outcome struct {
 // had nothing to do, proves neither.
 func (n *Notifier) Cycle(ctx context.Context, o Outcome) error {
 	switch o.Outcome {
-	case journal.Failed, journal.Limited:
+	case journal.Failed, journal.Limited, journal.Lost:
 		return n.update(ctx, func(s *state) bool { return n.failed(s, o) })
 	case journal.Done:
 		return n.update(ctx, func(s *state) bool { return n.recovered(s, o) })

@@ -147,7 +147,7 @@ func (s Store) old(c *cycle) bool {
 	}
 	outcome, settled := s.outcome(c)
 	keep := s.Policy.KeepFailed
-	if outcome == journal.Done || outcome == journal.Idle {
+	if outcome == journal.Done || outcome == journal.Idle || outcome == journal.Waiting {
 		keep = s.Policy.Keep
 	}
 	return settled && age >= keep
