@@ -193,7 +193,7 @@ func TestStateless(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parked := strings.Contains(text(res), "scratchpad_id")
+			parked := strings.Contains(textOf(res), "scratchpad_id")
 			if parked == strings.HasSuffix(name, "directly") {
 				t.Errorf("parked: %v", parked)
 			}
@@ -211,7 +211,7 @@ func TestStateless(t *testing.T) {
 	}
 }
 
-func text(res *sdk.CallToolResult) string {
+func textOf(res *sdk.CallToolResult) string {
 	var b strings.Builder
 	for _, c := range res.Content {
 		if c, ok := c.(*sdk.TextContent); ok {

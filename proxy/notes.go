@@ -10,6 +10,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/jsonl"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 )
 
 // maxNote bounds a note, in characters.
@@ -63,11 +64,11 @@ func (l *Log) write(e record) error {
 	}
 	e.V, e.Time, e.Session = 1, l.Now().Format(time.RFC3339Nano), l.Session
 	e.Tool, e.Text = l.Redact.String(e.Tool), l.Redact.String(e.Text)
-	text, err := jsonl.Marshal(e)
+	line, err := jsonl.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("notes: %w", err)
 	}
-	if err := l.file.Add(text); err != nil {
+	if err := l.file.Add(line); err != nil {
 		return fmt.Errorf("notes: %w", err)
 	}
 	return nil
@@ -75,15 +76,13 @@ func (l *Log) write(e record) error {
 
 // note keeps the note that came with a call. None, or the one before again, is
 // an empty note.
-func (p *Proxy) note(r *request, text string) {
-	if text == "" || text == p.noted.swap(text) {
+func (p *Proxy) note(r *request, note string) {
+	if note == "" || note == p.noted.swap(note) {
 		p.empty.Add(1)
 		return
 	}
-	if runes := []rune(p.Redact.String(text)); len(runes) > maxNote {
-		text = string(runes[:maxNote]) + "…"
-	}
-	e := record{Event: "note", Step: r.step, Tool: strings.ToValidUTF8(r.tool, "�"), Text: text}
+	note = text.Cut(p.Redact.String(note), maxNote)
+	e := record{Event: "note", Step: r.step, Tool: strings.ToValidUTF8(r.tool, "�"), Text: note}
 	if err := p.Notes.write(e); err != nil {
 		p.unlogged.Do(func() { p.say(err.Error()) })
 	}

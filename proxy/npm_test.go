@@ -77,7 +77,7 @@ func TestNpmServers(t *testing.T) {
 			}
 			if name == "filesystem" {
 				useFiles(t, s, dir)
-			} else if got := text(callTool(t, s, "echo", map[string]any{"message": "hi", "task_scratchpad": "a fact"})); got != "Echo: hi" {
+			} else if got := textOf(callTool(t, s, "echo", map[string]any{"message": "hi", "task_scratchpad": "a fact"})); got != "Echo: hi" {
 				t.Error(got)
 			}
 			t.Logf("%d tools decorated", len(list))
@@ -89,11 +89,11 @@ func useFiles(t *testing.T, s *sdk.ClientSession, dir string) {
 	res := callTool(t, s, "read_text_file", map[string]any{"path": filepath.Join(dir, "large.txt")})
 	o := view(t, res)
 	if o.ScratchpadID == "" || res.StructuredContent == nil {
-		t.Errorf("%.500s", text(res))
+		t.Errorf("%.500s", textOf(res))
 	}
 	found := callTool(t, s, readName, map[string]any{"scratchpad_id": o.ScratchpadID, "mode": "lines", "start": 4999, "end": 5000})
-	if !strings.HasPrefix(text(found), "a line of it\n") {
-		t.Errorf("%s", text(found))
+	if !strings.HasPrefix(textOf(found), "a line of it\n") {
+		t.Errorf("%s", textOf(found))
 	}
 }
 

@@ -48,7 +48,7 @@ func names(list []*sdk.Tool) (names []string) {
 func view(t testing.TB, res *sdk.CallToolResult) (o dispatcher.Observation) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(res.Content[0].(*sdk.TextContent).Text), &o); err != nil {
-		t.Fatalf("%v in %.300s", err, text(res))
+		t.Fatalf("%v in %.300s", err, textOf(res))
 	}
 	return o
 }
@@ -73,7 +73,7 @@ func TestNotes(t *testing.T) {
 		{"own", `{"task_scratchpad":"mine"}`, `{"task_scratchpad":"mine"}`},
 	} {
 		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tt.tool, Arguments: json.RawMessage(tt.args)})
-		if err != nil || text(res) != tt.want {
+		if err != nil || textOf(res) != tt.want {
 			t.Errorf("%s %s: got %v, %v", tt.tool, tt.args, res, err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestParking(t *testing.T) {
 			r := newRig(t, serverVariable+"=1")
 			s, h := connect(t, way(r))
 			before := names(allTools(t, s))
-			if small := callTool(t, s, "big", map[string]any{"n": 10, "word": "word"}); text(small) != strings.Repeat("word\n", 10) {
+			if small := callTool(t, s, "big", map[string]any{"n": 10, "word": "word"}); textOf(small) != strings.Repeat("word\n", 10) {
 				t.Errorf("small: %v", small)
 			}
 			o := view(t, callTool(t, s, "big", map[string]any{"n": 3000, "word": "word"}))
@@ -144,11 +144,11 @@ func TestParking(t *testing.T) {
 			}
 			res := callTool(t, s, readName, map[string]any{"scratchpad_id": o.ScratchpadID, "mode": "lines", "start": 2999, "task_scratchpad": "x"})
 			if res.IsError || len(res.Content) != 2 || res.Content[0].(*sdk.TextContent).Text != "word\nword\n" || !strings.Contains(res.Content[1].(*sdk.TextContent).Text, `"total":3000`) {
-				t.Errorf("read: %s", text(res))
+				t.Errorf("read: %s", textOf(res))
 			}
 			for args, want := range map[string]string{`{}`: "scratchpad_id", `{"scratchpad_id":"0000000000000000"}`: "no such observation", `{"scratchpad_id":"` + o.ScratchpadID + `","mode":"full"}`: ""} {
 				res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: readName, Arguments: json.RawMessage(args)})
-				if err != nil || res.IsError == (want == "") || !strings.Contains(text(res), want) {
+				if err != nil || res.IsError == (want == "") || !strings.Contains(textOf(res), want) {
 					t.Errorf("%s: %v %v", args, res, err)
 				}
 			}
@@ -164,8 +164,8 @@ func TestResults(t *testing.T) {
 	if o := view(t, failed); !failed.IsError || o.OK || !strings.Contains(o.Error, "no such file") || o.ScratchpadID == "" {
 		t.Errorf("failed: %+v", o)
 	}
-	if res := callTool(t, s, "picture", map[string]any{"bytes": 100_000}); len(res.Content) != 2 || text(res) != "a picture" {
-		t.Errorf("a picture: %d contents, %s", len(res.Content), text(res))
+	if res := callTool(t, s, "picture", map[string]any{"bytes": 100_000}); len(res.Content) != 2 || textOf(res) != "a picture" {
+		t.Errorf("a picture: %d contents, %s", len(res.Content), textOf(res))
 	}
 	big := callTool(t, s, "picture", map[string]any{"bytes": 2 << 20})
 	if o := view(t, big); len(big.Content) != 1 || o.Metadata["media"] == nil {
@@ -184,8 +184,8 @@ func TestResults(t *testing.T) {
 		t.Errorf("structured: %+v", o)
 	}
 	res := callTool(t, s, readName, map[string]any{"scratchpad_id": o.ScratchpadID, "mode": "json", "query": ".rows | length"})
-	if !strings.HasPrefix(text(res), "5000") {
-		t.Errorf("query: %s", text(res))
+	if !strings.HasPrefix(textOf(res), "5000") {
+		t.Errorf("query: %s", textOf(res))
 	}
 	for _, tool := range allTools(t, s) {
 		if tool.OutputSchema == nil {
@@ -214,7 +214,7 @@ func TestNothingIsLostWithoutAStore(t *testing.T) {
 	s, _ := connect(t, r.stdio())
 	want := strings.Repeat("word\n", 9000)
 	for range 2 {
-		if got := text(callTool(t, s, "big", map[string]any{"n": 9000, "word": "word"})); got != want {
+		if got := textOf(callTool(t, s, "big", map[string]any{"n": 9000, "word": "word"})); got != want {
 			t.Errorf("%d bytes, %.300s", len(got), got)
 		}
 	}
@@ -233,7 +233,7 @@ func TestModeOff(t *testing.T) {
 			t.Errorf("%s: %v", tool.Name, ok)
 		}
 	}
-	if got := text(callTool(t, s, "arguments", map[string]any{"a": 1})); got != `{"a":1}` {
+	if got := textOf(callTool(t, s, "arguments", map[string]any{"a": 1})); got != `{"a":1}` {
 		t.Error(got)
 	}
 }
@@ -247,7 +247,7 @@ func TestCanary(t *testing.T) {
 	if strings.Contains(o.Summary, secret) {
 		t.Errorf("the view: %.200s", o.Summary)
 	}
-	whole := text(callTool(t, s, readName, map[string]any{"scratchpad_id": o.ScratchpadID, "n": 100_000}))
+	whole := textOf(callTool(t, s, readName, map[string]any{"scratchpad_id": o.ScratchpadID, "n": 100_000}))
 	callTool(t, s, "arguments", map[string]any{"a": secret, "task_scratchpad": strings.Repeat("x", maxNote-5) + secret})
 	s.Close()
 	r.Close()
@@ -277,8 +277,8 @@ func TestManyClients(t *testing.T) {
 			want := fmt.Sprintf(`{"a":%d}`, i)
 			session := []*sdk.ClientSession{first, second}[i%2]
 			res, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "arguments", Arguments: json.RawMessage(want)})
-			if err == nil && text(res) != want {
-				err = fmt.Errorf("got %s, want %s", text(res), want)
+			if err == nil && textOf(res) != want {
+				err = fmt.Errorf("got %s, want %s", textOf(res), want)
 			}
 			done <- err
 		}()

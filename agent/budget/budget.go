@@ -22,12 +22,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
 	"rouse/internal/disk"
 	"rouse/internal/proc"
+	"rouse/internal/text"
 )
 
 // Amount is what something uses or may use. In a limit, 0 is none.
@@ -209,12 +209,7 @@ func (b *Budget) unit() string {
 }
 
 func counted(unit string) func(int64) string {
-	return func(n int64) string {
-		if n == 1 {
-			return "1 " + unit
-		}
-		return strconv.FormatInt(n, 10) + " " + unit + "s"
-	}
+	return func(n int64) string { return text.Count(n, unit) }
 }
 
 // each calls do with every part that has a limit and of which want has some.

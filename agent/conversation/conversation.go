@@ -136,12 +136,3 @@ func encode(v any) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
-
-// brief is a text as one line of at most limit characters.
-func brief(text string, limit int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > limit {
-		text = string(runes[:limit]) + "…"
-	}
-	return text
-}

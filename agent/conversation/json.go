@@ -8,6 +8,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/internal/text"
 )
 
 // JSON is the conversation of one cycle in the json protocol.
@@ -42,7 +43,7 @@ func (c *JSON) leave(o dispatcher.Observation) {
 	if !isSmall(o) {
 		o = c.stub(o, "")
 	}
-	c.earlier.add(became(o.Tool, brief(string(o.Args), 160), o))
+	c.earlier.add(became(o.Tool, text.Brief(string(o.Args), 160), o))
 	c.earlier.archive(&c.Options, int(float64(c.limit())*foldMost))
 }
 

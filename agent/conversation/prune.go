@@ -7,6 +7,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -130,7 +131,7 @@ func (c *Native) fold(p *Pruned, want int) {
 func (r *round) brief() string {
 	var b strings.Builder
 	if r.notes != "" {
-		fmt.Fprintf(&b, "you noted: %s\n", brief(r.notes, 2000))
+		fmt.Fprintf(&b, "you noted: %s\n", text.Brief(r.notes, 2000))
 	}
 	for _, res := range r.results {
 		call := model.Call{Name: res.o.Tool}
@@ -142,7 +143,7 @@ func (r *round) brief() string {
 			limit = 2000
 		}
 		args, _ := tools.TakeNote(call.Args)
-		b.WriteString(became(call.Name, brief(string(args), limit), res.o))
+		b.WriteString(became(call.Name, text.Brief(string(args), limit), res.o))
 	}
 	return b.String()
 }
@@ -152,11 +153,11 @@ func became(tool, args string, o dispatcher.Observation) string {
 	said := "ok"
 	switch {
 	case !o.OK:
-		said = "failed: " + brief(o.Error, 200)
+		said = "failed: " + text.Brief(o.Error, 200)
 	case o.ScratchpadID != "":
 		said = fmt.Sprintf("%d bytes, scratchpad_id %s", o.SizeBytes, o.ScratchpadID)
 	case o.Content != nil:
-		said = brief(fmt.Sprint(o.Content), 300)
+		said = text.Brief(fmt.Sprint(o.Content), 300)
 	}
 	return fmt.Sprintf("step %d: %s(%s) → %s\n", o.Step, tool, args, said)
 }

@@ -6,6 +6,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -30,17 +31,17 @@ func (c *Options) stub(o dispatcher.Observation, facts string) dispatcher.Observ
 	parked, err := c.park(o)
 	s := dispatcher.Observation{
 		Step: o.Step, Tool: o.Tool, Args: o.Args, OK: o.OK, ScratchpadID: parked.ScratchpadID, SizeBytes: size, Kind: o.Kind,
-		Error: brief(o.Error, 300),
+		Error: text.Brief(o.Error, 300),
 	}
 	switch {
 	case err != nil:
-		s.Summary = brief(fmt.Sprint(o.Content), 300)
+		s.Summary = text.Brief(fmt.Sprint(o.Content), 300)
 		what += " It could not be kept: " + c.Redact.String(err.Error())
 	case s.ScratchpadID != "":
 		what += " Read it again with scratchpad_read."
 	}
 	if facts != "" {
-		what += " Facts you recorded: " + brief(facts, 400)
+		what += " Facts you recorded: " + text.Brief(facts, 400)
 	}
 	s.Note = what
 	return s

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rouse/internal/text"
 )
 
 // failure is why a request gave no answer. Its text is redacted.
@@ -169,18 +171,14 @@ func (c *Client) quote(text string) string { return shorten(c.redact(text)) }
 
 // shorten makes one line of at most 500 bytes. Words with asterisks are left
 // out: servers repeat the start and the end of a refused key that way.
-func shorten(text string) string {
-	words := strings.Fields(strings.ToValidUTF8(text, "\ufffd"))
+func shorten(said string) string {
+	words := strings.Fields(text.Words(said))
 	for i, word := range words {
 		if strings.Contains(word, "***") {
 			words[i] = "***"
 		}
 	}
-	text = strings.Join(words, " ")
-	if len(text) > 500 {
-		text = strings.ToValidUTF8(text[:500], "") + "…"
-	}
-	return text
+	return text.CutBytes(strings.Join(words, " "), 500)
 }
 
 const (

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/internal/text"
 )
 
 // Offline is a model without a network: it carries out a current task that is
@@ -159,17 +161,17 @@ func interrupted(state string, actions []string) string {
 		return ""
 	}
 	line, _, _ = strings.Cut(line, "\n")
-	for _, text := range actions {
+	for _, known := range actions {
 		var a struct {
 			Tool string
 			Args json.RawMessage
 		}
-		if json.Unmarshal([]byte(text), &a) != nil {
+		if json.Unmarshal([]byte(known), &a) != nil {
 			continue
 		}
 		// The line has the beginning of long arguments.
 		if call := fmt.Sprintf("%s(%s)", a.Tool, a.Args); strings.Contains(line, ": step ") && strings.Contains(line, " "+call[:min(len(call), 200)]) {
-			return brief(call, 80)
+			return text.CutBytes(text.Words(call), 80)
 		}
 	}
 	return ""
@@ -188,20 +190,20 @@ func runbook(task string) (actions []string, err error) {
 			err = errors.New("done is said when all calls are")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("offline model cannot carry out %q: %s (line %d: %v)", brief(task, 80), hint, i+1, err)
+			return nil, fmt.Errorf("offline model cannot carry out %q: %s (line %d: %v)", text.CutBytes(text.Words(task), 80), hint, i+1, err)
 		}
 		actions = append(actions, action(tool, args))
 	}
 	if len(actions) == 0 {
-		return nil, fmt.Errorf("offline model cannot carry out %q: %s", brief(task, 80), hint)
+		return nil, fmt.Errorf("offline model cannot carry out %q: %s", text.CutBytes(text.Words(task), 80), hint)
 	}
 	return actions, nil
 }
 
 // lastOutcome returns the result with the highest step, or an error if any of
 // the results is a failure.
-func lastOutcome(text string) (last outcome, err error) {
-	_, lines, _ := strings.Cut("\n"+text, "\nResults:\n{")
+func lastOutcome(message string) (last outcome, err error) {
+	_, lines, _ := strings.Cut("\n"+message, "\nResults:\n{")
 	if lines == "" {
 		return outcome{}, nil
 	}
@@ -214,7 +216,7 @@ func lastOutcome(text string) (last outcome, err error) {
 			return outcome{}, fmt.Errorf("offline model: results: %v", err) // going on would repeat a step
 		}
 		if !o.OK {
-			return outcome{}, fmt.Errorf("offline model: step %d, %s: %s: task not done", o.Step, o.Tool, brief(o.Error, 300))
+			return outcome{}, fmt.Errorf("offline model: step %d, %s: %s: task not done", o.Step, o.Tool, text.CutBytes(text.Words(o.Error), 300))
 		}
 		if o.Step > last.Step {
 			last = o
@@ -225,15 +227,15 @@ func lastOutcome(text string) (last outcome, err error) {
 
 func done(last outcome) string {
 	summary := last.Tool
-	var text string
-	if json.Unmarshal(last.Content, &text) != nil {
+	var said string
+	if json.Unmarshal(last.Content, &said) != nil {
 		var compact bytes.Buffer
 		if json.Compact(&compact, last.Content) == nil {
-			text = compact.String()
+			said = compact.String()
 		}
 	}
-	if text = brief(cmp.Or(text, last.Summary), 200); text != "" {
-		summary += ": " + text
+	if said = text.CutBytes(text.Words(cmp.Or(said, last.Summary)), 200); said != "" {
+		summary += ": " + said
 	}
 	return action("done", encode(struct {
 		Summary string `json:"summary"`
@@ -245,13 +247,4 @@ func action(tool string, args json.RawMessage) string {
 		Tool string          `json:"tool"`
 		Args json.RawMessage `json:"args"`
 	}{tool, args}))
-}
-
-// brief makes one line of at most about limit bytes.
-func brief(text string, limit int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
 }

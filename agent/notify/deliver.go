@@ -10,11 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"rouse/internal/jsonl"
 	"rouse/internal/proc"
+	"rouse/internal/text"
 )
 
 const (
@@ -126,10 +126,10 @@ func (n *Notifier) send(ctx context.Context, e Event, sink Sink) error {
 }
 
 // run gives the event to a command, in the home.
-func (n *Notifier) run(ctx context.Context, argv []string, text []byte) error {
+func (n *Notifier) run(ctx context.Context, argv []string, event []byte) error {
 	var said bytes.Buffer
 	exit, err := n.Runner.Run(ctx, proc.Command{
-		Argv: argv, Dir: n.Home, Stdin: bytes.NewReader(text),
+		Argv: argv, Dir: n.Home, Stdin: bytes.NewReader(event),
 		Stdout: &said, Stderr: &said, Timeout: commandTime, MaxOutput: maxOutput,
 	})
 	switch {
@@ -138,8 +138,7 @@ func (n *Notifier) run(ctx context.Context, argv []string, text []byte) error {
 	case exit.OK():
 		return nil
 	}
-	words := []rune(strings.Join(strings.Fields(n.Redact.String(strings.ToValidUTF8(said.String(), "\uFFFD"))), " "))
-	return fmt.Errorf("%s: %s", exit, string(words[:min(len(words), maxError)]))
+	return fmt.Errorf("%s: %s", exit, text.Brief(n.Redact.String(said.String()), maxError))
 }
 
 // write appends the event to a file, durably. It waits for no FIFO.

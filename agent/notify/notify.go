@@ -22,6 +22,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 	"rouse/journal"
 )
 
@@ -154,8 +155,7 @@ const maxText = 1000
 // queue puts an event down for each sink.
 func (n *Notifier) queue(s *state, e Event) {
 	e.ID, e.Home, e.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
-	text := []rune(strings.Join(strings.Fields(n.Redact.String(e.Text)), " "))
-	e.Text = string(text[:min(len(text), maxText)])
+	e.Text = text.Brief(n.Redact.String(e.Text), maxText-1) // with the mark of a cut
 	m := message{Event: e}
 	for _, sink := range n.Sinks {
 		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: e.Time})

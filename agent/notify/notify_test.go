@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -281,7 +282,7 @@ func TestBounds(t *testing.T) {
 	}
 	r.must(r.save(s))
 	r.must(r.Tell(t.Context(), Missed, "last", "last"))
-	if s, err = r.load(); err != nil || len(s.Messages) != maxMessages || len(s.Told) != maxTold || len(s.Messages[0].Event.Text) != maxText {
+	if s, err = r.load(); err != nil || len(s.Messages) != maxMessages || len(s.Told) != maxTold || utf8.RuneCountInString(s.Messages[0].Event.Text) != maxText {
 		t.Errorf("%d messages, %d keys, %v", len(s.Messages), len(s.Told), err)
 	}
 }

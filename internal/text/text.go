@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Line makes a text one line of at most limit characters, so that it cannot
@@ -38,4 +39,63 @@ func escape(r rune) string {
 		return fmt.Sprintf(`\u%04x`, r)
 	}
 	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// Words makes a text one line of its words: white space, and what is not for
+// printing, becomes one space between them, and bytes that are no text U+FFFD.
+func Words(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\ufffd"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+}
+
+// Cut is at most the first limit characters of a text, and an ellipsis where
+// there were more.
+func Cut(s string, limit int) string {
+	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	if limit < 0 {
+		return ""
+	}
+	return string([]rune(s)[:limit]) + "…"
+}
+
+// Brief is a text as one line of at most limit characters: [Words], and then [Cut].
+func Brief(s string, limit int) string { return Cut(Words(s), limit) }
+
+// CutBytes is [Cut] by bytes, of which whole characters are kept.
+func CutBytes(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// Tail is at most the last limit bytes of a text, in whole characters, behind an
+// ellipsis where there were more.
+func Tail(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return "…" + strings.ToValidUTF8(s[len(s)-limit:], "")
+}
+
+// Middle leaves out the middle of a text of more than limit characters, and says
+// how much that was.
+func Middle(s string, limit int) string {
+	n := utf8.RuneCountInString(s)
+	if n <= limit {
+		return s
+	}
+	r := []rune(s)
+	return fmt.Sprintf("%s\n… %d characters left out\n%s", string(r[:limit/2]), n-limit, string(r[n-limit/2:]))
+}
+
+// Count is a number with its noun, of which the plural ends in s.
+func Count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -14,3 +14,19 @@ func TestLine(t *testing.T) {
 		t.Errorf("cut: %q", got)
 	}
 }
+
+func TestCuts(t *testing.T) {
+	for i, tt := range []struct{ got, want string }{
+		{Words(" a\t\nb\x1b[31m\u2028c\xff "), "a b [31m c\ufffd"},
+		{Cut("ééé", 3), "ééé"}, {Cut("éééé", 3), "ééé…"}, {Cut("é", 0), "…"}, {Cut("é", -1), ""}, {Cut("", -1), ""},
+		{CutBytes("ééé", 6), "ééé"}, {CutBytes("ééé", 5), "éé…"},
+		{Tail("ééé", 6), "ééé"}, {Tail("ééé", 5), "…éé"},
+		{Middle("éééé", 4), "éééé"}, {Middle("abcdé", 4), "ab\n… 1 characters left out\ndé"},
+		{Brief("a\n b  c", 3), "a b…"},
+		{Count(1, "line"), "1 line"}, {Count(int64(0), "line"), "0 lines"}, {Count(2, "line"), "2 lines"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%d: %q, want %q", i, tt.got, tt.want)
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"unicode/utf8"
+
+	"rouse/internal/text"
 )
 
 // digest sums a content up as it passes, in bounded memory.
@@ -132,12 +134,12 @@ func (d *digest) entry() Entry {
 		e.MIME = d.media
 		e.Summary = fmt.Sprintf("[BINARY: %d bytes, sha256=%s, %s]", e.Bytes, e.SHA256, e.MIME)
 		if !knownBinary(d.media) {
-			e.Facts = counted(e.Lines, "line") + "; some bytes are not text, and grep and lines show the rest"
+			e.Facts = text.Count(e.Lines, "line") + "; some bytes are not text, and grep and lines show the rest"
 		}
 		return e
 	}
 	e.Summary = d.preview()
-	e.Facts = clip(d.facts(e), summaryChars-utf8.RuneCountInString(e.Summary)-1)
+	e.Facts = text.Cut(d.facts(e), summaryChars-utf8.RuneCountInString(e.Summary)-2)
 	return e
 }
 
@@ -185,7 +187,7 @@ func (d *digest) whole() []byte {
 }
 
 func (d *digest) facts(e Entry) string {
-	size := fmt.Sprintf("%s, %s", counted(e.Lines, "line"), counted(e.Runes, "character"))
+	size := fmt.Sprintf("%s, %s", text.Count(e.Lines, "line"), text.Count(e.Runes, "character"))
 	switch e.Kind {
 	case HTML:
 		return size + "\n" + d.page.String()
@@ -195,24 +197,4 @@ func (d *digest) facts(e Entry) string {
 		return size + "\n" + d.table.String(e.Lines)
 	}
 	return size + d.levels.String()
-}
-
-// counted is a number with its noun.
-func counted(n int64, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// clip is the first n characters of s at most.
-func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	if n < 1 {
-		return ""
-	}
-	r := []rune(s)
-	return string(r[:n-1]) + "…"
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"rouse/internal/text"
 )
 
 // htmlScan finds the title of a page and how much text it has, without the
@@ -94,5 +96,5 @@ func (h *htmlScan) endTag() {
 // String says what was found.
 func (h *htmlScan) String() string {
 	title := strings.Join(strings.Fields(html.UnescapeString(strings.ToValidUTF8(string(h.title), ""))), " ")
-	return fmt.Sprintf("HTML: title %q, about %s of text", title, counted(h.length, "character"))
+	return fmt.Sprintf("HTML: title %q, about %s of text", title, text.Count(h.length, "character"))
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"rouse/internal/text"
 )
 
 // Bounds of a sketch of JSON. What is past them is read over, and counted.
@@ -332,7 +334,7 @@ func (j *jsonScan) String() string {
 		fmt.Fprintf(&b, "%d values, each ", j.values)
 	}
 	j.root.write(&b)
-	return clip(b.String(), maxSketch)
+	return text.Cut(b.String(), maxSketch)
 }
 
 func (s *shape) write(b *strings.Builder) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rouse/internal/text"
 )
 
 // table counts the rows of a CSV or TSV file.
@@ -100,5 +102,5 @@ func (t *table) String(lines int64) string {
 		rows = lines - 1
 	}
 	names := strings.Join(t.columns, ", ")
-	return fmt.Sprintf("%s, %s: %s", counted(rows, "row"), counted(int64(len(t.columns)), "column"), clip(names, 600))
+	return fmt.Sprintf("%s, %s: %s", text.Count(rows, "row"), text.Count(int64(len(t.columns)), "column"), text.Cut(names, 600))
 }

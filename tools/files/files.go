@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"rouse/internal/disk"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -155,10 +156,7 @@ func explain(err error) string {
 
 // quote shows a path on one line, cut to 200 bytes or so.
 func quote(path string) string {
-	if len(path) > 200 {
-		path = strings.ToValidUTF8(path[:200], "") + "…"
-	}
-	return strconv.Quote(path)
+	return strconv.Quote(text.CutBytes(path, 200))
 }
 
 // kind says what a file is that is not a regular one.

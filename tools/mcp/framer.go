@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
+
+	"rouse/internal/text"
 )
 
 // patience is how many times the size of a message a server may write without a
@@ -90,24 +90,9 @@ const tailSize = 4 << 10
 
 // said is what the server said last, in one line to be put after a message.
 func (p *pipes) said() string {
-	text := oneLine(p.stderr.String())
-	if text == "" {
+	said := text.Words(p.stderr.String())
+	if said == "" {
 		return ""
 	}
-	const most = 500
-	if cut := len(text) - most; cut > 0 {
-		text = "…" + strings.ToValidUTF8(text[cut:], "")
-	}
-	return "; it said: " + text
-}
-
-// oneLine is text of others for a message of ours.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "�"))
-	return strings.Join(strings.Fields(s), " ")
+	return "; it said: " + text.Tail(said, 500)
 }

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rouse/internal/redact"
+	"rouse/internal/text"
 )
 
 // Bounds of what a server may list. Beyond them a tool is cut or left out, and
@@ -131,13 +132,7 @@ func (l *lister) say(format string, args ...any) {
 }
 
 // quoted is a name that others chose, for a message of ours.
-func quoted(name string) string {
-	name = oneLine(name)
-	if r := []rune(name); len(r) > 80 {
-		name = string(r[:80]) + "…"
-	}
-	return `"` + name + `"`
-}
+func quoted(name string) string { return `"` + text.Brief(name, 80) + `"` }
 
 // hidden is what a model may see of a tool, and everybody else. Nothing of it is
 // cut yet.

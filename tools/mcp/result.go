@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rouse/internal/redact"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -61,7 +62,7 @@ func (u *unwrapper) binary(kind string, data []byte) {
 	if kind == "" {
 		kind = "application/octet-stream"
 	}
-	u.media = append(u.media, tools.Media{Type: oneLine(u.hide.String(kind)), Data: data})
+	u.media = append(u.media, tools.Media{Type: text.Words(u.hide.String(kind)), Data: data})
 }
 
 func (u *unwrapper) content(c sdk.Content) {
@@ -93,12 +94,12 @@ func (u *unwrapper) resource(r *sdk.ResourceContents) {
 
 // pointer says in one line where something is. We do not fetch it.
 func (u *unwrapper) pointer(c *sdk.ResourceLink) string {
-	s := "[resource " + oneLine(u.hide.String(c.URI))
+	s := "[resource " + text.Words(u.hide.String(c.URI))
 	if c.Name != "" {
 		s += " " + quoted(u.hide.String(c.Name))
 	}
 	if c.MIMEType != "" {
-		s += ", " + oneLine(u.hide.String(c.MIMEType))
+		s += ", " + text.Words(u.hide.String(c.MIMEType))
 	}
 	if c.Size != nil {
 		s += fmt.Sprintf(", %d bytes", *c.Size)
@@ -125,12 +126,7 @@ func (u *unwrapper) first() string {
 	if len(u.texts) == 0 || strings.TrimSpace(u.texts[0]) == "" {
 		return ""
 	}
-	text := u.hide.String(u.texts[0])
-	r := []rune(oneLine(text[:min(len(text), 1000)]))
-	if len(r) > 200 {
-		r = append(r[:200], '…')
-	}
-	return ": " + string(r)
+	return ": " + text.Brief(text.CutBytes(u.hide.String(u.texts[0]), 1000), 200)
 }
 
 func structuredOf(res *sdk.CallToolResult, raw json.RawMessage) json.RawMessage {

@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rouse/internal/redact"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -124,7 +125,7 @@ func refuse(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 func refusal(method string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: oneLine(method) + " is not offered by this client"}
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: text.Words(method) + " is not offered by this client"}
 }
 
 // explain says why a server did not start.
@@ -147,11 +148,7 @@ func (s *server) explain(ctx context.Context, l *link, err error) error {
 // clean is an error of others in one line, without what the operator gave the
 // server alone.
 func (s *server) clean(err error) string {
-	r := []rune(oneLine(s.hide.String(err.Error())))
-	if len(r) > 600 {
-		r = append(r[:600], '…')
-	}
-	return string(r)
+	return text.Brief(s.hide.String(err.Error()), 600)
 }
 
 // close ends the connection and what stands behind it.

@@ -13,6 +13,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -171,7 +172,7 @@ func (s *Servers) admit(srv *server) {
 		s.news = append(s.news, fmt.Sprintf("mcp %s: seen for the first time; its %d tools are accepted as they are", quoted(srv.Name), len(srv.offered)))
 	}
 	if err != nil {
-		s.problem(srv.Name, "its tools are off: "+oneLine(err.Error()))
+		s.problem(srv.Name, "its tools are off: "+text.Words(err.Error()))
 		return
 	}
 	srv.accepted = accepted

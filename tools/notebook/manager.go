@@ -17,6 +17,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 )
 
 const (
@@ -219,7 +220,7 @@ func (m *Manager) judge(o *opened, c *Cell) {
 		o.failed = nil
 		return
 	}
-	o.failed = append(o.failed, fmt.Sprintf("cell %d: %s", c.Number, cutTo(oneLine(c.Failure()), 200)))
+	o.failed = append(o.failed, fmt.Sprintf("cell %d: %s", c.Number, text.Brief(c.Failure(), 200)))
 	if n := len(o.failed); n >= warnAfter {
 		note := fmt.Sprintf("%d cells in a row failed:\n%s\nThink about the cause before you go on; after %d this notebook runs no more in this cycle.", n, strings.Join(o.failed, "\n"), refuseAfter)
 		c.Notes = append(c.Notes, note)

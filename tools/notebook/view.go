@@ -6,7 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"rouse/internal/text"
 )
 
 const (
@@ -60,18 +61,18 @@ func (c Cell) line() string {
 	if what == "" {
 		what, _, _ = strings.Cut(strings.TrimSpace(c.Code), "\n")
 	}
-	text := fmt.Sprintf("[%d] %s", c.Number, cutTo(oneLine(what), 120))
+	line := fmt.Sprintf("[%d] %s", c.Number, text.Brief(what, 120))
 	if c.Ended != OK {
-		text += " → " + cutTo(oneLine(c.Failure()), 120)
+		line += " → " + text.Brief(c.Failure(), 120)
 	}
-	return text
+	return line
 }
 
 func (c Cell) view(w *bufio.Writer) {
 	fmt.Fprintf(w, "=== [%d] %s", c.Number, c.Time.Format(time.DateTime))
 	fmt.Fprintf(w, ", %s in %s", c.Ended, (time.Duration(c.Duration) * time.Millisecond).String())
 	if c.Description != "" {
-		fmt.Fprintf(w, ": %s", oneLine(c.Description))
+		fmt.Fprintf(w, ": %s", text.Words(c.Description))
 	}
 	fmt.Fprintf(w, "\n%s\n", strings.TrimRight(c.Code, "\n"))
 	for _, part := range c.parts() {
@@ -81,7 +82,7 @@ func (c Cell) view(w *bufio.Writer) {
 
 func (c Cell) dump(w *bufio.Writer) {
 	if c.Description != "" {
-		fmt.Fprintf(w, "## %s\n\n", oneLine(c.Description))
+		fmt.Fprintf(w, "## %s\n\n", text.Words(c.Description))
 	}
 	fence(w, "python", strings.Trim(c.Code, "\n"))
 	for _, part := range c.parts() {
@@ -129,31 +130,12 @@ func fence(w *bufio.Writer, language, text string) {
 }
 
 // shorten keeps the first and the last lines of a text that is too long.
-func shorten(text string) string {
-	lines := strings.Split(text, "\n")
+func shorten(output string) string {
+	lines := strings.Split(output, "\n")
 	if len(lines) > viewLines {
 		half := viewLines / 2
 		left := fmt.Sprintf("… %d lines left out", len(lines)-viewLines)
 		lines = append(append(lines[:half:half], left), lines[len(lines)-half:]...)
 	}
-	return middle(strings.Join(lines, "\n"), viewChars)
+	return text.Middle(strings.Join(lines, "\n"), viewChars)
 }
-
-// middle leaves out the middle of a text of more than limit characters.
-func middle(text string, limit int) string {
-	n := utf8.RuneCountInString(text)
-	if n <= limit {
-		return text
-	}
-	r := []rune(text)
-	return string(r[:limit/2]) + fmt.Sprintf("\n… %d characters left out\n", n-limit) + string(r[n-limit/2:])
-}
-
-func cutTo(text string, limit int) string {
-	if utf8.RuneCountInString(text) <= limit {
-		return text
-	}
-	return string([]rune(text)[:limit]) + "…"
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rouse/internal/text"
 )
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
@@ -135,7 +137,7 @@ func TestSchemes(t *testing.T) {
 		"unix:///run/docker.sock", "http+unix://%2Frun%2Fdocker.sock/info", "data:text/plain,hi", "javascript:alert(1)", "jar:http://x!/",
 		"ws://127.0.0.1/", "", "http", "http:", "://x", strings.Repeat("http://x/", 2000)} {
 		if got, _ := fetch(t, r.client(), u, nil); got.OK {
-			t.Errorf("%q: %+v", cut(u, 100), got)
+			t.Errorf("%q: %+v", text.CutBytes(u, 100), got)
 		}
 	}
 	if d := r.reached(); len(d) > 0 {

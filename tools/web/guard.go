@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rouse/internal/text"
 )
 
 // guard decides which URLs and addresses may be reached.
@@ -67,7 +69,7 @@ func (g guard) parse(raw string) (*url.URL, error) {
 func (g guard) redirect(from *url.URL, location string) (*url.URL, error) {
 	ref, err := url.Parse(location)
 	if err != nil || strings.Contains(location, `\`) {
-		return nil, fmt.Errorf("the Location %q cannot be read", cut(location, 100))
+		return nil, fmt.Errorf("the Location %q cannot be read", text.CutBytes(location, 100))
 	}
 	next, err := g.check(from.ResolveReference(ref))
 	if err == nil && from.Scheme == "https" && next.Scheme == "http" {
@@ -80,7 +82,7 @@ func (g guard) check(u *url.URL) (*url.URL, error) {
 	u.Scheme = strings.ToLower(u.Scheme)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("the scheme %q is refused; use http or https", cut(u.Scheme, 100))
+		return nil, fmt.Errorf("the scheme %q is refused; use http or https", text.CutBytes(u.Scheme, 100))
 	case u.User != nil:
 		return nil, errors.New("a user name in the URL is refused; send an Authorization header if it must be")
 	case u.Opaque != "" || u.Hostname() == "":
@@ -120,7 +122,7 @@ func schemePort(scheme string) string {
 // checkHost gives the host as [normal] has it, if it can be read in one way only.
 func checkHost(u *url.URL) (string, error) {
 	host := u.Hostname()
-	shown := cut(host, 100)
+	shown := text.CutBytes(host, 100)
 	for _, c := range []byte(host) {
 		if c >= 0x80 {
 			return "", fmt.Errorf("the host %q is not ASCII; write an international name in its xn-- form", shown)
@@ -168,7 +170,7 @@ func (g guard) checkPort(u *url.URL, host string) (string, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return "", fmt.Errorf("%q is not a port", cut(port, 100))
+		return "", fmt.Errorf("%q is not a port", text.CutBytes(port, 100))
 	}
 	port = strconv.FormatUint(n, 10)
 	if !slices.Contains(g.ports, port) && !g.allow[net.JoinHostPort(host, port)] {
@@ -215,12 +217,4 @@ func (g guard) checkAddr(host, port string, addr netip.Addr) error {
 		return fmt.Errorf("refused: %s is a %s address; %s", host, what, operator)
 	}
 	return fmt.Errorf("refused: %s is at %s, a %s address; %s", host, addr, what, operator)
-}
-
-// cut shortens what is quoted in an error to n bytes or so.
-func cut(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "") + "…"
-	}
-	return s
 }

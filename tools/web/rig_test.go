@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -128,7 +129,7 @@ func fetch(t *testing.T, c *client, rawURL string, header map[string]string) (to
 	}
 	r := c.get(context.Background(), tools.Call{Args: args, Output: &out}, a)
 	if r.OK != (r.Error == "") || strings.ContainsAny(r.Error, "\n\r") || len(r.Error) > 600 {
-		t.Errorf("%q: ok %v, error %q", cut(rawURL, 100), r.OK, r.Error)
+		t.Errorf("%q: ok %v, error %q", text.CutBytes(rawURL, 100), r.OK, r.Error)
 	}
 	return r, out.String()
 }

@@ -31,10 +31,9 @@ import (
 	"net/netip"
 	"net/textproto"
 	"net/url"
-	"strings"
 	"time"
-	"unicode"
 
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -226,15 +225,7 @@ func announced(resp *http.Response) string {
 }
 
 // oneLine words err for the model; parts of it can come from the other side.
-func oneLine(err error) string {
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, err.Error())
-	return cut(text, 400)
-}
+func oneLine(err error) string { return text.CutBytes(text.Words(err.Error()), 400) }
 
 // reason is err, unless the call was ended before.
 func reason(ctx context.Context, err error) error {
