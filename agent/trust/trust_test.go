@@ -20,7 +20,7 @@ func newHome(t *testing.T, cycles ...[]journal.Payload) (h home.Home, newest str
 	}
 	for _, events := range cycles {
 		newest = home.NextID(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), newest)
-		w, err := journal.Create(disk.OS{}, h.Journal(newest), newest, time.Now)
+		w, err := journal.Create(disk.OS{}, h.Journal(newest), journal.NewChain([]byte("key"), newest), time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
