@@ -86,8 +86,8 @@ func (a *app) unifiedDiff(h home.Home, id string) error {
 		return missing(h, h.After(id), id, err)
 	}
 	out := terminal(a.stdout)
-	text := udiff.Unified(h.Rel(h.Before(id)), h.Rel(h.After(id)), string(before), string(after))
-	for line := range strings.Lines(text) {
+	// What a terminal obeys is escaped in a pipe, too, which often ends in one.
+	for line := range strings.Lines(text.Block(udiff.Unified(h.Rel(h.Before(id)), h.Rel(h.After(id)), string(before), string(after)))) {
 		fmt.Fprintln(a.stdout, out.paint(lineColor(line), strings.TrimSuffix(line, "\n")))
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/model"
+	"rouse/internal/text"
 )
 
 // logRequest prints what the model was sent at an iteration of a cycle.
@@ -35,18 +36,18 @@ func (a *app) logRequest(args []string, iteration int, asJSON bool) error {
 	return err
 }
 
-// printRequest prints a request for people.
+// printRequest prints a request for people; what a terminal would obey is escaped.
 func (a *app) printRequest(req model.Request) {
 	for _, m := range req.Messages {
-		fmt.Fprintf(a.stdout, "--- %s\n%s\n", m.Role, m.Content)
+		fmt.Fprintf(a.stdout, "--- %s\n%s\n", m.Role, text.Block(m.Content))
 		for _, c := range m.Calls {
-			fmt.Fprintf(a.stdout, "--- call %s\n%s\n", c.Name, c.Args)
+			fmt.Fprintf(a.stdout, "--- call %s\n%s\n", text.Line(c.Name, 200), text.Block(string(c.Args)))
 		}
 		for _, i := range m.Images {
-			fmt.Fprintf(a.stdout, "--- picture %s, sha256 %s\n", i.Type, i.Hash())
+			fmt.Fprintf(a.stdout, "--- picture %s, sha256 %s\n", text.Line(i.Type, 200), i.Hash())
 		}
 	}
 	for _, t := range req.Tools {
-		fmt.Fprintf(a.stdout, "--- tool %s\n%s\n%s\n", t.Name, t.Description, t.Parameters)
+		fmt.Fprintf(a.stdout, "--- tool %s\n%s\n%s\n", t.Name, text.Block(t.Description), text.Block(string(t.Parameters)))
 	}
 }

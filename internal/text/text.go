@@ -25,6 +25,29 @@ func Line(s string, limit int) string {
 	return b.String()
 }
 
+// Block is a text whose lines stay, and its tabs: what else a terminal would obey
+// is escaped as in [Line].
+func Block(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == '\n' || r == '\t' {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(escape(r))
+		}
+	}
+	return b.String()
+}
+
+// Obeyed says whether a terminal, an editor or a file of lines would obey a
+// character of the text instead of showing it: a control character, a line break,
+// or one that turns the direction of writing.
+func Obeyed(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+	})
+}
+
 func escape(r rune) string {
 	switch {
 	case r == '\n':

@@ -30,3 +30,19 @@ func TestCuts(t *testing.T) {
 		}
 	}
 }
+
+func TestBlock(t *testing.T) {
+	if got, want := Block("a\tb\nc\x1b[2J\r\n\u202ed\xff"), "a\tb\nc\\u001b[2J\\r\n\\u202ed�"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestObeyed(t *testing.T) {
+	for s, want := range map[string]bool{
+		"/home/é 100% 'x' \\ 👩‍🚀\u00a0": false, "a\nb": true, "a\x1b[2J": true, "a\u202eb": true, "a\u2066b": true, "a\u0085b": true, "a\u2028b": true,
+	} {
+		if Obeyed(s) != want {
+			t.Errorf("%q: %t", s, !want)
+		}
+	}
+}
