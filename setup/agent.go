@@ -252,11 +252,7 @@ func (s *Setup) readCredentials() (credentials, error) {
 		}
 		all = known.Variables()
 	}
-	env, err := vault.ReadEnv(s.Home.Env())
-	if err != nil {
-		return credentials{}, err
-	}
-	all = append(all, env...)
+	all = append(all, s.Dotenv.All...)
 	granted, err := vault.Grant(all, s.Config.Notebook.Credentials)
 	if err != nil {
 		return credentials{}, s.Config.Wrong(fmt.Errorf("notebook.credentials: %w", err))

@@ -2,7 +2,7 @@
 // each thing once, from its configuration and from what the process was started
 // with.
 //
-// [Open] reads rouse.yaml and nothing else. What else there is, such as prices,
+// [Open] reads .env and rouse.yaml and nothing else. What else there is, such as prices,
 // credentials or an agent, is made when somebody first asks for it and is the
 // same for all who ask after that, so that no file is read twice. Several homes
 // may be open at once: there are no globals, and nothing here prints, reads flags
@@ -39,6 +39,7 @@ import (
 // Process is what a home is opened with beside its own files.
 type Process struct {
 	Environ []string         // as that of [os.Environ]
+	Dotenv  *Dotenv          // what Environ has from the .env of a home; nil before that is read
 	Now     func() time.Time // the wall clock
 	Version string           // of the program
 }
@@ -73,8 +74,14 @@ type Setup struct {
 	agent       func() (*agent.Agent, error)
 }
 
-// Open reads the configuration of a home.
+// Open reads the configuration of a home, and its .env unless p has it.
 func Open(h home.Home, p Process) (*Setup, error) {
+	if p.Dotenv == nil {
+		p = p.In(h)
+	}
+	if p.Dotenv.Err != nil {
+		return nil, p.Dotenv.Err
+	}
 	c, err := config.Load(h.Config(), p.Getenv)
 	if err != nil {
 		return nil, err

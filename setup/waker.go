@@ -12,7 +12,6 @@ import (
 	"rouse/agent/schedule"
 	"rouse/home"
 	"rouse/internal/proc"
-	"rouse/internal/vault"
 )
 
 // Waker wakes homes as their schedules say, each in a process of its own:
@@ -61,23 +60,14 @@ func (w *Waker) load(dir string) (schedule.Plan, error) {
 	return schedule.Plan{Entries: s.Config.Schedule, Watch: s.Watched()}, nil
 }
 
-// wake runs a cycle with the variables of the home's .env, as cron does; one that
-// hangs is ended.
+// wake runs a cycle, which reads the home's .env itself; one that hangs is ended.
 func (w *Waker) wake(ctx context.Context, dir string) {
 	w.mu.Lock()
 	timeout := w.timeouts[dir] + cmp.Or(w.Hangs, 5*time.Minute)
 	w.mu.Unlock()
-	variables, err := vault.ReadEnv(home.Home{Dir: dir}.Env())
-	if err != nil {
-		w.say(dir, err.Error())
-	}
-	var env []string
-	for _, v := range variables {
-		env = append(env, v.Name+"="+v.Value)
-	}
 	out := &firstBytes{left: 4 << 10}
 	exit, err := (&proc.Runner{Env: w.Environ}).Run(ctx, proc.Command{
-		Argv: []string{w.Program, "run", "--due", "--home", dir}, Dir: dir, Env: env,
+		Argv: []string{w.Program, "run", "--due", "--home", dir}, Dir: dir,
 		Stdout: out, Stderr: out, Timeout: timeout, Grace: cmp.Or(w.Grace, 30*time.Second),
 	})
 	switch {

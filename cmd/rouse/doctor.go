@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"rouse/agent"
 	"rouse/home"
 	"rouse/internal/proc"
+	"rouse/internal/vault"
 	"rouse/setup"
 )
 
@@ -114,6 +116,10 @@ func (a *app) examine(h home.Home) []check {
 		{Check: "home", OK: true, Found: h.Dir},
 		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), a.checkClock(h), checkJournals(h),
 	}
+	checks = append(checks, a.checkVariables(h)...)
+	if a.dotenv.Err != nil {
+		return checks
+	}
 	s, err := setup.Open(h, a.process())
 	if err != nil {
 		return append(checks, check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
@@ -125,6 +131,26 @@ func (a *app) examine(h home.Home) []check {
 		checks = append(checks, checkGuard(g))
 	}
 	return checks
+}
+
+// checkVariables looks at .env, if there is one. Only what cannot be read fails.
+func (a *app) checkVariables(h home.Home) []check {
+	d := a.dotenv
+	c := check{Check: "variables", Found: fmt.Sprintf(".env, %d", len(d.All))}
+	if d.Err != nil {
+		c.Found = d.Err.Error()
+		return []check{c}
+	}
+	if len(d.All) == 0 {
+		return nil
+	}
+	if c.OK = true; slices.ContainsFunc(d.All, func(v vault.Variable) bool { return v.Name == "ROUSE_HOME" }) {
+		c.Hint = "ROUSE_HOME in it counts for nothing: the home is found first"
+	}
+	if err := vault.CheckEnv(h.Env()); err != nil {
+		c.Hint = err.Error()
+	}
+	return []check{c}
 }
 
 func (a *app) guard() proc.Guard {

@@ -30,23 +30,22 @@ func (a *app) tonight(h home.Home) []check {
 	if err != nil {
 		return []check{{Check: "home", Found: err.Error()}}
 	}
+	if a.dotenv.Err != nil {
+		return a.checkVariables(h)
+	}
 	s, err := setup.Open(h, a.process())
 	if err != nil {
 		return []check{{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"}}
 	}
 	prefix, checks := a.checkWoken(j, s)
-	checks = append(checks, checkKey(h))
+	checks = append(checks, a.checkKey(h))
 	inside := j.tryInside(prefix)
 	return append(append(checks, a.checkZone(s.Config, inside)...), inside...)
 }
 
 // checkKey says whether the model is known without this terminal.
-func checkKey(h home.Home) check {
-	env, err := readEnv(h.Env())
-	if err == nil {
-		err = checkUnattendedModel(h, env)
-	}
-	if err != nil {
+func (a *app) checkKey(h home.Home) check {
+	if err := a.checkAlone(h); err != nil {
 		return check{Check: "key", Found: err.Error()}
 	}
 	return check{Check: "key", OK: true, Found: "what the model needs is known without this terminal"}

@@ -12,12 +12,12 @@ import (
 func (a *app) checkWoken(j job, s *setup.Setup) (prefix string, checks []check) {
 	if tab, err := j.crontab(); err == nil {
 		if prefix, ok := j.installedPrefix(tab); ok {
-			return prefix, []check{j.checkCron(prefix)}
+			return prefix, append([]check{j.checkCron(prefix)}, dated(prefix)...)
 		}
 	}
 	for _, via := range []string{"systemd", "launchd"} {
 		if c, ok := j.checkUnits(via); ok {
-			return j.prefix(), append(checks, c)
+			return j.prefix(), c
 		}
 	}
 	if sum, err := s.Slots().Summary(s.Config.Schedule); err == nil && sum.Last != nil && len(sum.Problems) == 0 {
@@ -42,31 +42,50 @@ func (j job) checkCron(prefix string) check {
 	return c
 }
 
+// dated tells of what an older version installed, which works as it did.
+func dated(installed string) []check {
+	if !strings.Contains(installed, sources) && !strings.Contains(installed, "\nEnvironmentFile=") {
+		return nil
+	}
+	return []check{{Check: "woken", OK: true, Found: "by what an older version installed: other programs than rouse hold the values of .env",
+		Hint: "call rouse install again, in the same way"}}
+}
+
+// starts says whether a unit starts this program.
+func (j job) starts(unit string) bool {
+	for _, word := range []string{systemdWord(j.program), ">" + xmlText(j.program) + "<", xmlText("exec " + quoted(j.program) + " run")} {
+		if strings.Contains(unit, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkUnits looks at the home's unit files, if there are any.
-func (j job) checkUnits(via string) (check, bool) {
+func (j job) checkUnits(via string) ([]check, bool) {
 	files, err := j.files(via)
 	if err != nil {
-		return check{}, false
+		return nil, false
 	}
 	text, err := os.ReadFile(files[0].path)
 	if err != nil {
-		return check{}, false
+		return nil, false
 	}
 	c := check{Check: "woken", Found: "by " + via + ", every minute"}
-	if !strings.Contains(string(text), systemdWord(j.program)) && !strings.Contains(string(text), quoted(j.program)) {
+	if !j.starts(string(text)) {
 		c.Found, c.Hint = files[0].path+" starts another program than this one, "+j.program, "call rouse install --via "+via+" again"
-		return c, true
+		return []check{c}, true
 	}
 	if via == "systemd" {
 		if state, err := j.tool(nil, "systemctl", "--user", "is-active", j.name()+".timer"); err != nil {
 			c.Found, c.Hint = "its timer is not active: "+strings.TrimSpace(state+err.Error()), "call rouse install --via systemd again"
-			return c, true
+			return []check{c}, true
 		}
 		if linger, err := j.tool(nil, "loginctl", "show-user", fmt.Sprint(os.Getuid()), "--property=Linger", "--value"); err == nil && strings.TrimSpace(linger) == "no" {
 			c.Found, c.Hint = "its timer ends when you log out", "call: loginctl enable-linger"
-			return c, true
+			return []check{c}, true
 		}
 	}
 	c.OK = true
-	return c, true
+	return append([]check{c}, dated(string(text))...), true
 }

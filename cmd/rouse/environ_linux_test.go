@@ -36,7 +36,9 @@ schedule: {cron: '@every 1s', task: 'shell command="%[1]s"'}
 notebook: {python: %[1]s}
 `, r.path("walk")))
 	r.write(".mcp.json", fmt.Sprintf(`{"mcpServers": {"walker": {"command": %q}}}`, r.path("walk")))
-	r.env = append(r.env, variable+"="+canaryKey)
+	if variable != "" {
+		r.env = append(r.env, variable+"="+canaryKey)
+	}
 	if nobody {
 		r.asNobody()
 	}
@@ -80,6 +82,30 @@ func served(t *testing.T, line string) {
 	client.rouse("notebook", "exec", "sums", "1")
 }
 
+// crontab runs the command that install would give to cron, with the key in .env.
+func (r *rig) crontab() {
+	r.t.Helper()
+	r.write(".env", "OPENAI_API_KEY="+canaryKey+"\n")
+	if r.user != nil {
+		if err := os.Chown(r.path(".env"), int(r.user.Uid), int(r.user.Gid)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	_, line, ok := strings.Cut(r.rouse("install", "--print", "* * * * *").stdout, "\n* * * * * ")
+	line, _, _ = strings.Cut(line, "\n")
+	line = strings.Replace(line, "run --due", "run --task 'shell command=\""+r.path("walk")+"\"'", 1) // a minute is long
+	line = strings.Replace(line, "logs/due.log", "due.log", 1)
+	cmd, cancel := r.command()
+	defer cancel()
+	if cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", line}; !ok {
+		r.t.Fatal("there is no line for a crontab")
+	}
+	r.finish(cmd, cmd.Start)
+	if found := r.read("found"); strings.Contains(found[strings.LastIndex(found, " rouse\n"):], " sh\n") {
+		r.t.Errorf("cron's shell stays above rouse: %q", found)
+	}
+}
+
 // No child of any verb finds a key in the environment of rouse, or of the rouse
 // that started it, be it as the same user or as root.
 func TestParentsTellNothing(t *testing.T) {
@@ -96,6 +122,7 @@ func TestParentsTellNothing(t *testing.T) {
 		"mcp list":  {"OPENAI_API_KEY", func(r *rig) { r.rouse("mcp", "list") }},
 		"mcp call":  {"OPENAI_API_KEY", func(r *rig) { r.rouse("mcp", "call", "walker", "say") }},
 		"mcp proxy": {tokenName, func(r *rig) { r.rouse("mcp", "proxy", "--", r.path("walk")) }},
+		"cron":      {"", (*rig).crontab},
 		"doctor":    {"OPENAI_API_KEY", func(r *rig) { r.rouse("doctor") }},
 	} {
 		for user, nobody := range map[string]bool{"": false, " as nobody": true} {

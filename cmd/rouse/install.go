@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,8 @@ import (
 	"rouse/agent/schedule"
 	"rouse/home"
 	"rouse/internal/disk"
-	"rouse/internal/lazy"
 	"rouse/internal/proc"
+	"rouse/internal/text"
 	"rouse/internal/vault"
 )
 
@@ -37,7 +38,7 @@ launchd run "rouse run --due" every minute. That looks at the schedule and does 
 is due. What it prints goes to logs/due.log. Installing again changes nothing else.
 
 A key for the model does not come from this terminal: put it into the file .env in the home, readable
-by you alone, as a line NAME=VALUE.
+by you alone, as a line NAME=VALUE. Rouse reads it whenever it is called in the home.
 
 Exit codes: 0, 1 if it cannot be installed, 2 usage or configuration.`,
 		Example: `  rouse install '*/15 * * * *'
@@ -77,18 +78,34 @@ func (a *app) job(h home.Home) (job, error) {
 	if err != nil {
 		return job{}, err
 	}
-	j := job{app: a, home: h, program: program, zone: a.getenv("TZ")}
+	j := job{app: a, home: h, program: program, zone: a.alone().Getenv("TZ")}
 	var dirs []string
-	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+	for _, dir := range filepath.SplitList(a.alone().Getenv("PATH")) {
 		if filepath.IsAbs(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
 	j.path = cmp.Or(strings.Join(dirs, ":"), "/usr/local/bin:/usr/bin:/bin")
-	if strings.ContainsAny(h.Dir+program+j.path+j.zone, "\n\r") {
-		return job{}, errors.New("a path with a line break cannot be installed")
+	for _, part := range j.parts() {
+		if strings.ContainsAny(part, "\n\r") {
+			return job{}, fmt.Errorf("%s has a line break, and cannot be installed: name it differently", text.Line(part, 300))
+		}
 	}
 	return j, nil
+}
+
+// parts are what comes from outside into what is installed.
+func (j job) parts() []string { return []string{j.home.Dir, j.program, j.path, j.zone} }
+
+// check refuses what a crontab or a unit could hold, but nobody could read there,
+// or not as it is meant.
+func (j job) check(via string) error {
+	for _, part := range j.parts() {
+		if text.Obeyed(part) || via != "cron" && !utf8.ValidString(part) {
+			return fmt.Errorf("%s has a character that cannot be shown, and cannot be installed: name it differently", text.Line(part, 300))
+		}
+	}
+	return nil
 }
 
 // name tells the home from others in the names of units.
@@ -102,7 +119,7 @@ func (a *app) install(via string, print bool, args []string) error {
 		return err
 	}
 	h, conf := s.Home, s.Config
-	text, entries, err := a.withSpec(h, conf, args)
+	written, entries, err := a.withSpec(h, conf, args)
 	if err != nil {
 		return usage(err)
 	}
@@ -114,24 +131,24 @@ func (a *app) install(via string, print bool, args []string) error {
 		return usage(errors.New("the schedule has no slot any more; see not_after in rouse.yaml"))
 	}
 	j, err := a.job(h)
-	if err != nil {
-		return err
-	}
-	env, err := readEnv(h.Env())
 	if err == nil {
-		err = checkUnattendedModel(h, env)
+		err = j.check(via)
 	}
+	if err != nil {
+		return usage(err)
+	}
+	err = a.checkAlone(h)
 	if print {
-		if text != nil {
-			fmt.Fprintf(a.stdout, "--- %s\n%s", h.Config(), text)
+		if written != nil {
+			fmt.Fprintf(a.stdout, "--- %s\n%s", h.Config(), written)
 		}
 		return errors.Join(j.print(via), usage(err))
 	}
 	if err != nil {
 		return usage(err)
 	}
-	if text != nil {
-		if err := replaceConfig(h, text); err != nil {
+	if written != nil {
+		if err := replaceConfig(h, written); err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
 	}
@@ -200,9 +217,16 @@ func checkInstall(via string, entries schedule.List) error {
 	return nil
 }
 
-// checkUnattendedModel sees to it that the model is one even without this
-// terminal's environment.
-func checkUnattendedModel(h home.Home, env map[string]string) error {
+// checkAlone sees to it that .env is fit to hold keys, and that the model is one
+// even without this terminal's environment.
+func (a *app) checkAlone(h home.Home) error {
+	if err := cmp.Or(a.dotenv.Err, vault.CheckEnv(h.Env())); err != nil {
+		return err
+	}
+	env := map[string]string{}
+	for _, v := range a.dotenv.All {
+		env[v.Name] = v.Value
+	}
 	anything := func(name string) string { // a key, whatever its name
 		if name == "OPENAI_BASE_URL" {
 			return ""
@@ -223,43 +247,6 @@ func checkUnattendedModel(h home.Home, env map[string]string) error {
 	}
 	return nil
 }
-
-// readEnv reads .env. Of the three that read it, we, sh and systemd, each has rules
-// of its own: a line that they would not take alike is refused.
-func readEnv(path string) (map[string]string, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read by others; call: chmod 600 %s", path, quoted(path))
-	}
-	list, err := vault.ReadEnv(path)
-	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	for i, line := range strings.Split(string(data), "\n") {
-		if line = strings.Trim(line, " \t"); line != "" && line[0] != '#' && !plainLine().MatchString(line) {
-			return nil, fmt.Errorf("%s: line %d: cron's shell would take it otherwise than it is meant; write NAME='value'", path, i+1)
-		}
-	}
-	env := map[string]string{}
-	for _, v := range list {
-		env[v.Name] = v.Value
-	}
-	return env, nil
-}
-
-// plainLine matches assignments in which a shell finds nothing to expand, to end
-// or to run.
-var plainLine = lazy.Regexp("^(?:export )?[A-Za-z_][A-Za-z0-9_]*=" + "(?:'[^']*'|\"[^\"$\x60\\\\]*\"|[][A-Za-z0-9_@%+=:,./^*?{}!-]*)(?:[ \t]+#.*)?$")
 
 // print shows what put would write.
 func (j job) print(via string) error {
@@ -327,7 +314,7 @@ func (j job) tool(stdin []byte, argv ...string) (stdout string, err error) {
 func (j job) call(c proc.Command) (stdout, stderr string, err error) {
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr, c.MaxOutput = &out, &errs, 4<<20
-	exit, err := (&proc.Runner{Env: j.app.environ}).Run(context.Background(), c)
+	exit, err := (&proc.Runner{Env: j.app.given()}).Run(context.Background(), c)
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", c.Argv[0], err)
 	}

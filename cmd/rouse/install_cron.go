@@ -10,25 +10,30 @@ import (
 func (j job) begin() string { return "# rouse begin " + j.home.Dir }
 func (j job) end() string   { return "# rouse end " + j.home.Dir }
 
-// prefix is what comes before the verb of a command: the folder, the variables of
-// .env, and the program.
+// prefix is what comes before the verb of a command: the folder, the variables that
+// it gets, and the program, in whose place no shell stays. The variables of .env
+// are not among them: Rouse reads it, and a shell would show them to others.
 func (j job) prefix() string {
 	zone := ""
 	if j.zone != "" {
-		zone = "TZ=" + quoted(j.zone) + " "
+		zone = " TZ=" + quoted(j.zone)
 	}
-	return fmt.Sprintf("cd %s && { [ ! -r .env ] || { set -a; . ./.env; set +a; }; } && %sPATH=%s %s",
-		quoted(j.home.Dir), zone, quoted(j.path), quoted(j.program))
+	return fmt.Sprintf("cd %s && export PATH=%s%s && exec %s", quoted(j.home.Dir), quoted(j.path), zone, quoted(j.program))
 }
+
+// sources is how the commands of older versions had a shell read .env.
+const sources = ". ./.env"
 
 // what cron runs.
 const everyMinute, due, dueLog = "* * * * * ", " run --due --home ", " >>logs/due.log 2>&1"
 
 // cronBlock is the entry of the home with its marks. In a command of cron a
-// percent sign ends the line, unless it is escaped.
+// percent sign ends the line, unless it is escaped; behind a backslash, which
+// escapes what follows it, an end and a beginning of quotes stand between the two.
 func (j job) cronBlock() string {
 	command := j.prefix() + due + quoted(j.home.Dir) + dueLog
-	return j.begin() + "\n" + everyMinute + strings.ReplaceAll(command, "%", `\%`) + "\n" + j.end() + "\n"
+	command = strings.NewReplacer(`\%`, `\''\%`, "%", `\%`).Replace(command)
+	return j.begin() + "\n" + everyMinute + command + "\n" + j.end() + "\n"
 }
 
 // installedPrefix is the prefix of the command that the crontab has for the home.

@@ -54,8 +54,7 @@ Description=Rouse: wake %[2]s if a slot is due
 
 [Service]
 Type=oneshot
-WorkingDirectory=%[2]s
-EnvironmentFile=-%[2]s/.env
+WorkingDirectory=%[2]s/
 %[3]sExecStart=%[4]s run --due --home %[5]s
 StandardOutput=append:%[2]s/logs/due.log
 StandardError=inherit
@@ -78,27 +77,34 @@ WantedBy=timers.target
 `, j.home.Dir)
 }
 
+// xmlText is a text between the tags of XML.
+func xmlText(s string) string {
+	var b bytes.Buffer
+	_ = xml.EscapeText(&b, []byte(s))
+	return b.String()
+}
+
 func (j job) plist() string {
-	text := func(s string) string {
-		var b bytes.Buffer
-		_ = xml.EscapeText(&b, []byte(s))
-		return "<string>" + b.String() + "</string>"
-	}
+	text := func(s string) string { return "<string>" + xmlText(s) + "</string>" }
 	log := j.home.DueLog()
-	command := fmt.Sprintf("{ [ ! -r .env ] || { set -a; . ./.env; set +a; }; } && exec %s run --due --home %s", quoted(j.program), quoted(j.home.Dir))
+	zone := ""
+	if j.zone != "" {
+		zone = "<key>TZ</key>" + text(j.zone)
+	}
+	command := text(j.program) + text("run") + text("--due") + text("--home") + text(j.home.Dir)
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Written by rouse install; removed by rouse uninstall. -->
 <plist version="1.0"><dict>
 	<key>Label</key>%s
-	<key>ProgramArguments</key><array><string>/bin/sh</string><string>-c</string>%s</array>
+	<key>ProgramArguments</key><array>%s</array>
 	<key>WorkingDirectory</key>%s
-	<key>EnvironmentVariables</key><dict><key>PATH</key>%s</dict>
+	<key>EnvironmentVariables</key><dict><key>PATH</key>%s%s</dict>
 	<key>StartCalendarInterval</key><dict/>
 	<key>StandardOutPath</key>%s
 	<key>StandardErrorPath</key>%s
 </dict></plist>
-`, text(j.name()), text(command), text(j.home.Dir), text(j.path), text(log), text(log))
+`, text(j.name()), command, text(j.home.Dir), text(j.path), zone, text(log), text(log))
 }
 
 // putFiles writes the files, and has the system take them in.

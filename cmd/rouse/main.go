@@ -32,9 +32,10 @@ const (
 
 // app is what every verb has: the process as it was started.
 type app struct {
-	home    string // the flag --home
-	hidden  bool   // what it knows, from its children
-	environ []string
+	home    string   // the flag --home
+	hidden  bool     // what it knows, from its children
+	environ []string // with the variables of the home's .env before it, once that is found
+	dotenv  *setup.Dotenv
 	setup   *setup.Setup // of the home, once that is open
 	stdout  io.Writer
 	stderr  io.Writer

@@ -95,7 +95,7 @@ func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy
 	hide := s.Hidden()
 	p := &proxy.Proxy{
 		Command: command, Mode: tools.NoteMode(s.Config.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
-		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
+		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.given()), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
 	}
 	if (len(command) > 0) == (o.url != "") {
 		return nil, errors.New("give either --url or, after --, the command of a server")

@@ -10,11 +10,11 @@ import (
 )
 
 // hideMemory keeps children of every verb, and theirs, from reading the keys in
-// this process's environment and memory. The strings that the kernel shows as /proc/PID/environ, and ps as part
-// of the command line, are wiped: Go has copies of its own. Then the rest becomes
-// root's, and ptrace is refused (PR_SET_DUMPABLE of prctl(2)). Programs that it
-// starts are not affected. It reports whether all of that holds: root may read
-// the memory.
+// this process's environment and memory. The strings that the kernel shows as
+// /proc/PID/environ, and ps as part of the command line, are wiped: Go has copies
+// of its own. Then the rest becomes root's, and ptrace is refused (PR_SET_DUMPABLE
+// of prctl(2)). Programs that it starts are not affected. It reports whether all of
+// that holds: root may read the memory.
 func hideMemory() bool {
 	wiped := wipeEnvironment() == nil
 	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)

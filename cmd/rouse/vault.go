@@ -49,7 +49,7 @@ Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
 }
 
 func (a *app) vaultSet(name string, args []string, stdin io.Reader) error {
-	h, err := a.openHome()
+	h, err := a.openWhole()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ Exit codes: 0, 1 if there is no such connection or the vault cannot be written, 
 }
 
 func (a *app) vaultRemove(name string) error {
-	h, err := a.openHome()
+	h, err := a.openWhole()
 	if err != nil {
 		return err
 	}

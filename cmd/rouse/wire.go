@@ -2,23 +2,60 @@ package main
 
 import (
 	"cmp"
+	"os"
 
 	"rouse/home"
 	"rouse/internal/redact"
 	"rouse/setup"
 )
 
-// process is what homes are opened with.
+// process is what homes are opened with: once one is found, with its .env.
 func (a *app) process() setup.Process {
-	return setup.Process{Environ: a.environ, Now: a.now, Version: version()}
+	return setup.Process{Environ: a.environ, Dotenv: a.dotenv, Now: a.now, Version: version()}
+}
+
+// alone is the process as it was started, without the .env of a home.
+func (a *app) alone() setup.Process {
+	return setup.Process{Environ: a.given(), Now: a.now, Version: version()}
+}
+
+// given is the environment that the process was started with.
+func (a *app) given() []string {
+	if a.dotenv != nil {
+		return a.dotenv.Given
+	}
+	return a.environ
 }
 
 func (a *app) getenv(name string) string { return a.process().Getenv(name) }
 
 // openHome finds the home: flag, then environment, then the current folder.
 func (a *app) openHome() (home.Home, error) {
-	h, err := home.Open(cmp.Or(a.home, a.getenv("ROUSE_HOME"), "."))
+	h, err := home.Open(cmp.Or(a.home, a.alone().Getenv("ROUSE_HOME"), "."))
+	if err == nil && a.dotenv == nil {
+		a.readEnv(h)
+	}
 	return h, usage(err)
+}
+
+// readEnv takes in the variables of the home's .env. The libraries that look into
+// the environment by themselves, for a time zone or a proxy, find them too.
+func (a *app) readEnv(h home.Home) {
+	p := a.process().In(h)
+	a.environ, a.dotenv = p.Environ, p.Dotenv
+	for _, v := range p.Dotenv.Added {
+		_ = os.Setenv(v.Name, v.Value) // whose name and value are fit for it
+	}
+}
+
+// openWhole finds a home whose .env can be read. Verbs that need none of it, such
+// as pause and log, work without.
+func (a *app) openWhole() (home.Home, error) {
+	h, err := a.openHome()
+	if err == nil {
+		err = usage(a.dotenv.Err)
+	}
+	return h, err
 }
 
 // open finds the home and reads its configuration.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -28,6 +29,38 @@ func ReadEnv(path string) ([]Variable, error) {
 	return list, nil
 }
 
+// CheckEnv says why a file that [ReadEnv] takes should not be left as it is: others
+// can read it, or a shell finds another value in a line than we do.
+func CheckEnv(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s can be read by others; call: chmod 600 %s", path, quoted(path))
+	}
+	data, err := read(path)
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(string(data), "\n") {
+		if line = strings.Trim(line, " \t"); line != "" && line[0] != '#' && !plainLine().MatchString(line) {
+			return fmt.Errorf("%s: line %d: a shell would take it otherwise than it is meant; write NAME='value'", path, i+1)
+		}
+	}
+	return nil
+}
+
+// plainLine matches assignments in which a shell finds nothing to expand, to end
+// or to run.
+var plainLine = lazy.Regexp("^(?:export )?[A-Za-z_][A-Za-z0-9_]*=" + "(?:'[^']*'|\"[^\"$\x60\\\\]*\"|[][A-Za-z0-9_@%+=:,./^*?{}!-]*)(?:[ \t]+#.*)?$")
+
+// quoted is a path as a shell wants it.
+func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+
 // assignment is a line of .env: `export` may stand before it.
 var assignment = lazy.Regexp(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
 
@@ -48,11 +81,11 @@ func parseEnv(text string) ([]Variable, error) {
 		}
 		m := assignment().FindStringSubmatch(line)
 		if m == nil {
-			return nil, fmt.Errorf("line %d is not NAME=value", i+1)
+			return nil, fmt.Errorf("line %d is not NAME=value: write it so, or # before it", i+1)
 		}
 		value, ok := unquote(m[2])
 		if !ok {
-			return nil, fmt.Errorf("line %d: the quotes of %s do not end", i+1, m[1])
+			return nil, fmt.Errorf("line %d: the quotes of %s do not end: write NAME='value', in one line", i+1, m[1])
 		}
 		if k, ok := at[m[1]]; ok {
 			list[k].Value = value

@@ -1,0 +1,45 @@
+package setup
+
+import (
+	"slices"
+	"strings"
+
+	"rouse/home"
+	"rouse/internal/vault"
+)
+
+// Dotenv is the .env of a home, and what it changes. Where it cannot be read, it
+// changes nothing.
+type Dotenv struct {
+	All   []vault.Variable // what it holds
+	Added []vault.Variable // of these, what the environment does not have
+	Given []string         // the environment without it
+	Err   error            // why it cannot be read
+}
+
+// unheard are variables that .env cannot set: the home is found before its .env is
+// read, and whose child a process is says the one that started it.
+var unheard = [...]string{"ROUSE_HOME", "ROUSE_CHILD"}
+
+// In is the process in a home. The variables of its .env stand before those of the
+// environment: of a name that comes twice the last one counts, so the environment
+// beats the file, and redaction knows both.
+func (p Process) In(h home.Home) Process {
+	d := &Dotenv{Given: p.Environ}
+	p.Dotenv = d
+	if d.All, d.Err = vault.ReadEnv(h.Env()); d.Err != nil {
+		return p
+	}
+	var merged []string
+	for _, v := range d.All {
+		if slices.Contains(unheard[:], v.Name) {
+			continue
+		}
+		merged = append(merged, v.Name+"="+v.Value)
+		if !slices.ContainsFunc(d.Given, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") }) {
+			d.Added = append(d.Added, v)
+		}
+	}
+	p.Environ = append(merged, d.Given...)
+	return p
+}
