@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"strconv"
 	"strings"
@@ -22,10 +23,11 @@ func hideMemory() bool {
 }
 
 // wipeEnvironment writes zeroes over the environment that the process was started
-// with, from env_start to env_end of proc_pid_stat(5).
+// with, from env_start to env_end of proc_pid_stat(5). It uses no os.File: the first
+// one of these takes descriptors for the runtime, which ends where there are none.
 func wipeEnvironment() error {
 	const start, end = 50 - 3, 51 - 3 // fields, counted behind the name, which may hold blanks
-	stat, err := os.ReadFile("/proc/self/stat")
+	stat, err := readStat()
 	if err != nil {
 		return err
 	}
@@ -41,13 +43,31 @@ func wipeEnvironment() error {
 	if err != nil || from <= 0 || to < from || to-from > 16<<20 {
 		return unix.ENOTSUP
 	}
-	mem, err := os.OpenFile("/proc/self/mem", os.O_WRONLY, 0)
+	mem, err := unix.Open("/proc/self/mem", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer mem.Close()
-	_, err = mem.WriteAt(make([]byte, to-from), from)
-	return err
+	defer unix.Close(mem)
+	for from < to {
+		n, err := unix.Pwrite(mem, make([]byte, to-from), from)
+		if err != nil || n == 0 {
+			return cmp.Or[error](err, unix.EIO)
+		}
+		from += int64(n)
+	}
+	return nil
+}
+
+// readStat gives what proc_pid_stat(5) says of this process, which is one short line.
+func readStat() ([]byte, error) {
+	f, err := unix.Open("/proc/self/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(f)
+	line := make([]byte, 4<<10)
+	n, err := unix.Read(f, line)
+	return line[:max(n, 0)], err
 }
 
 // dropStart gives back the pages of the program's own code that only its start
