@@ -14,6 +14,11 @@ import (
 // found is what the home's files name as its model's address and its servers.
 func (s *Setup) found() (f trust.Found) {
 	f.BaseURL, f.Overridden = s.Config.FileURL()
+	for _, v := range s.Dotenv.Added { // a tool can write .env, too
+		if v.Name == "OPENAI_BASE_URL" && v.Value != "" {
+			f.BaseURL, f.Overridden, f.Where = v.Value, false, "OPENAI_BASE_URL in .env"
+		}
+	}
 	servers, err := s.Servers()
 	if err != nil {
 		return f // who needs the servers is told
@@ -49,7 +54,11 @@ func (s *Setup) CheckURL() error {
 func (s *Setup) Accept() (accepted []string, err error) {
 	if s.CheckURL() != nil {
 		err = trust.Accept(s.Home, disk.OS{}, s.found().SetBaseURL)
-		accepted = append(accepted, "model.base_url as rouse.yaml has it")
+		where := "model.base_url as rouse.yaml has it"
+		if named := s.found().Where; named != "" {
+			where = named
+		}
+		accepted = append(accepted, where)
 	}
 	if err != nil {
 		return nil, err

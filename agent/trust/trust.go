@@ -29,9 +29,11 @@ import (
 // Found is what the files of a home say now.
 type Found struct {
 	// BaseURL is model.base_url of the file; Overridden says that the environment
-	// names another one, which is the operator's.
+	// names another one, which is the operator's. One of .env is as the file's:
+	// Where then says so.
 	BaseURL    string
 	Overridden bool
+	Where      string // default: model.base_url in rouse.yaml
 	// Servers are those of .mcp.json that are not disabled.
 	Servers []Server
 }
@@ -204,8 +206,8 @@ func (k Known) checkBaseURL(f Found) *Changed {
 		return nil
 	}
 	return &Changed{BaseURL: true, Text: fmt.Sprintf(
-		"model.base_url in rouse.yaml changed since %s (was %s, is %s): if that was you, run rouse doctor --accept",
-		k.since(), cmp.Or(k.trust.BaseURL, k.accepted.BaseURL), shownURL(f.BaseURL))}
+		"%s changed since %s (was %s, is %s): if that was you, run rouse doctor --accept",
+		cmp.Or(f.Where, "model.base_url in rouse.yaml"), k.since(), cmp.Or(k.trust.BaseURL, k.accepted.BaseURL), shownURL(f.BaseURL))}
 }
 
 // CheckServer says whether a server is another program, or another address, than
