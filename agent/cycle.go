@@ -57,6 +57,7 @@ type cycle struct {
 
 	known trust.Known    // what was relied on before
 	trust *journal.Trust // what this cycle relies on
+	left  left           // the files of the home as they should be
 
 	reopened bool // it was interrupted and is being settled
 	seal     seal

@@ -94,6 +94,7 @@ func (a *Agent) giveUp(c *cycle, why string) error {
 func (a *Agent) reopen(id string, t trace) (*cycle, error) {
 	c := &cycle{
 		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls,
+		left: left{sums: t.made},
 	}
 	c.iterations.Store(int64(t.iterations))
 	c.used.Store(int64(t.tokens))

@@ -89,6 +89,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 		sleep.Outcome, sleep.Exit = journal.Failed, 1
 		return sleep, fmt.Errorf("sleep: %w", cmp.Or(err, failed))
 	}
+	changed := a.changed(c)
 	conflict := a.save(c)
 	if !errors.As(conflict, new(*Conflict)) {
 		err = cmp.Or(err, conflict)
@@ -96,6 +97,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 	if err == nil && conflict != nil {
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
+	sleep.Left, sleep.Changed = a.leave(c), changed
 	if err == nil {
 		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())
 	}

@@ -27,6 +27,19 @@ type Summary struct {
 	Refused    int       `json:"refused_calls"`
 	Began      time.Time `json:"began"`
 	PID        int       `json:"pid,omitempty"` // of an awake cycle
+	// Changed is what others changed in the home since the cycle before.
+	Changed []journal.Changed `json:"changed,omitempty"`
+}
+
+// Attention says what others changed in the home, but for edits of the memory
+// between calls.
+func (s Summary) Attention(h home.Home) (list []string) {
+	for _, d := range s.Changed {
+		if d.Step > 0 || d.File != h.Rel(h.Active()) {
+			list = append(list, d.String())
+		}
+	}
+	return list
 }
 
 // Summaries gives at most limit cycles, the newest first; 0 means all.
@@ -57,7 +70,7 @@ func summary(h home.Home, id string) (Summary, error) {
 	}
 	if d, ok := last.Data.(*journal.Sleep); ok {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
-		s.Iterations, s.Tokens, s.Ms = d.Iterations, d.Tokens, d.Ms
+		s.Iterations, s.Tokens, s.Ms, s.Changed = d.Iterations, d.Tokens, d.Ms, d.Changed
 		s.Task, s.Failed, s.Refused = d.Task, d.FailedCalls, d.RefusedCalls
 		return s, nil
 	}

@@ -24,6 +24,7 @@ type trace struct {
 	end        *journal.End
 	slept      *journal.Sleep
 	trust      *journal.Trust
+	made       map[string]string
 
 	doubts []string // what is not proven, and why
 	told   bool     // the journal says so already
@@ -59,7 +60,7 @@ func (a *Agent) readTrace(id string, key []byte) (trace, error) {
 func (t *trace) add(e journal.Event) {
 	switch d := e.Data.(type) {
 	case *journal.Wake:
-		t.base, t.mark, t.owner, t.trust, t.awake = d.Base, d.Mark, d.Owner, d.Trust, true
+		t.base, t.mark, t.owner, t.trust, t.made, t.awake = d.Base, d.Mark, d.Owner, d.Trust, d.Made, true
 	case *journal.Accepted:
 		if t.trust != nil {
 			t.trust.Set(d.Server, journal.TrustedServer{Tools: d.Tools})

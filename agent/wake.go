@@ -144,6 +144,10 @@ func (a *Agent) record(c *cycle, settled string) error {
 		return err
 	}
 	a.keep(c, texts)
+	c.left = a.look(wake.Made, c.baseHash)
+	if err := a.compare(c); err != nil {
+		return err
+	}
 	return c.base.Snapshot(laterSync{a.disk()}, a.Home.Before(c.id))
 }
 

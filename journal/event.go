@@ -289,6 +289,10 @@ type Sleep struct {
 	// Unproven counts the lines of an interrupted cycle that its journal's chain
 	// does not prove: the memory has nothing of them.
 	Unproven int `json:"unproven,omitempty"`
+	// Left has the SHA-256 of the files of the home that others may change, by name,
+	// as the cycle left them, and Changed what others changed since the cycle before.
+	Left    map[string]string `json:"left,omitempty"`
+	Changed []Changed         `json:"changed,omitempty"`
 }
 
 // Verdicts on a cycle's task.
@@ -356,7 +360,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed),
 	} {
 		if p.event() == kind {
 			return p

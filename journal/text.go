@@ -35,6 +35,8 @@ func (e Event) Text() string {
 		return fmt.Sprintf("model  protocol %s: %s", d.Name, text.Line(d.Reason, textRunes))
 	case *Warning:
 		return "warn   " + text.Line(d.Text, textRunes)
+	case *Changed:
+		return d.text()
 	case *Accepted:
 		return d.text()
 	case *State:

@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"rouse/internal/text"
 )
@@ -52,4 +53,46 @@ func (*Accepted) event() string { return "accepted" }
 
 func (a *Accepted) text() string {
 	return fmt.Sprintf("accept the tools of mcp %q, as .mcp.lock.json has them", text.Line(a.Server, 80))
+}
+
+// Changed says that a file of the home is not what Rouse left there: somebody
+// else changed it, a person or a process.
+type Changed struct {
+	File string `json:"file"`
+	// Was and Is are as in [Sleep.Left], "" where there was no file.
+	Was string `json:"was"`
+	Is  string `json:"is"`
+	// Since is the cycle that left the file as it was, "" where that is this one.
+	Since string `json:"since,omitempty"`
+	// Step is the call during which it was changed, if it was during one.
+	Step int `json:"step,omitempty"`
+	// Keys are the keys of the memory that differ.
+	Keys []string `json:"keys,omitempty"`
+}
+
+func (*Changed) event() string { return "changed" }
+
+func (c *Changed) text() string { return "warn   " + c.String() }
+
+// String is the change in one line for people.
+func (c *Changed) String() string {
+	line := c.File
+	if len(c.Keys) > 0 {
+		line += fmt.Sprintf(" (%s)", text.Line(strings.Join(c.Keys, ", "), 200))
+	}
+	switch {
+	case c.Is == "":
+		line += " was removed"
+	case c.Was == "":
+		line += " was added"
+	default:
+		line += " was changed"
+	}
+	switch {
+	case c.Since != "":
+		return line + " since cycle " + c.Since
+	case c.Step > 0:
+		return fmt.Sprintf("%s while step %d ran", line, c.Step)
+	}
+	return line + " while the cycle was awake, not during a call"
 }

@@ -35,6 +35,7 @@ const (
 	Paused    = "paused"    // no cycles start until a person or a time ends it
 	Missed    = "missed"    // slots passed without a cycle
 	Waiting   = "waiting"   // something waits for a person
+	Edited    = "edited"    // somebody else changed a file of the home
 )
 
 // Event is what a sink is given, as JSON.

@@ -48,7 +48,9 @@ type Server struct {
 // Known is what a home relied on before. The zero value knows nothing.
 type Known struct {
 	// Cycle relied on it, "" where no cycle is known to.
-	Cycle    string
+	Cycle string
+	// Left is how the cycle left the home; see [journal.Sleep.Left].
+	Left     map[string]string
 	trust    journal.Trust
 	accepted journal.Trust
 }
@@ -64,36 +66,41 @@ func Read(h home.Home, newest string) Known {
 	if newest == "" {
 		return k
 	}
-	if t := ofCycle(h, newest); t != nil {
-		k.Cycle, k.trust = newest, *t
+	if k.read(h, newest) {
 		return k
 	}
 	ids, _ := h.Cycles(lookBack) // logs that cannot be read fail the cycle elsewhere
 	for _, id := range ids {
-		if t := ofCycle(h, id); t != nil {
-			k.Cycle, k.trust = id, *t
+		if k.read(h, id) {
 			break
 		}
 	}
 	return k
 }
 
-// ofCycle is what a cycle slept with, or woke with where it has not slept.
-func ofCycle(h home.Home, id string) *journal.Trust {
+// read takes what a cycle slept with, or woke with where it has not slept, unless
+// it does not say.
+func (k *Known) read(h home.Home, id string) bool {
 	last, err := journal.Last(h.Journal(id))
 	if err != nil {
-		return nil
+		return false
 	}
+	var t *journal.Trust
 	if d, ok := last.Data.(*journal.Sleep); ok {
-		return d.Trust
-	}
-	for e := range journal.Read(h.Journal(id)) {
-		if d, ok := e.Data.(*journal.Wake); ok {
-			return d.Trust
+		t, k.Left = d.Trust, d.Left
+	} else {
+		for e := range journal.Read(h.Journal(id)) {
+			if d, ok := e.Data.(*journal.Wake); ok {
+				t = d.Trust
+			}
+			break
 		}
-		break
 	}
-	return nil
+	if t == nil {
+		return false
+	}
+	k.Cycle, k.trust = id, *t
+	return true
 }
 
 // maxFile is the largest accepted.json that is read, in bytes.

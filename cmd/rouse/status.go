@@ -66,6 +66,9 @@ func (a *app) status(asJSON bool) error {
 		st.Cycle = &cycles[0]
 	}
 	st.Standing = setup.StandingOf(h, a.process(), st.Cycle != nil && st.Cycle.Outcome == journal.Failed)
+	if st.Cycle != nil {
+		st.Problems = append(st.Problems, st.Cycle.Attention(h)...)
+	}
 	if asJSON {
 		return a.printJSON([]status{st})
 	}
