@@ -81,11 +81,16 @@ func (a *Agent) unpack(ctx context.Context, c *cycle) (pack func(), err error) {
 	if len(open) == 0 {
 		return pack, nil
 	}
+	return pack, a.offer(c, list)
+}
+
+// offer lets the cycle have these tools, as far as they fit.
+func (a *Agent) offer(c *cycle, list []tools.Tool) error {
 	set, err := tools.NewSet(a.fitting(c, list)...)
 	if err == nil {
 		c.dispatcher.Tools = set
 	}
-	return pack, err
+	return err
 }
 
 // What it costs to offer a tool, in tokens: one of ours about, another one beside
@@ -113,8 +118,10 @@ func (a *Agent) fitting(c *cycle, list []tools.Tool) []tools.Tool {
 // warn says what the operator should look at, and the model should know.
 func (c *cycle) warn(problems ...string) {
 	for _, text := range problems {
-		// A journal that cannot be written is met again at once.
-		_ = c.journal.Append(&journal.Warning{Text: text, Shown: true})
+		if c.journal != nil { // there is none in a preview
+			// A journal that cannot be written is met again at once.
+			_ = c.journal.Append(&journal.Warning{Text: text, Shown: true})
+		}
 		c.remarks = append(c.remarks, text)
 	}
 }

@@ -134,6 +134,44 @@ func toolsText(offered []tools.Tool, described []model.Tool) string {
 	return b.String()
 }
 
+// lookBack is among how many cycles the newest one is sought that offered tools:
+// one that has nothing to do offers none.
+const lookBack = 5
+
+// Offered are the tools, by what describes them, that the newest cycle offered.
+// What cannot be read is none.
+func (a *Agent) Offered() []tools.Tool {
+	ids, err := a.Home.Cycles(lookBack)
+	if err != nil {
+		return nil
+	}
+	for _, id := range ids {
+		for e, err := range journal.Read(a.Home.Journal(id)) {
+			if m, ok := e.Data.(*journal.Made); ok {
+				return a.readTools(m.Made[madeTools])
+			}
+			if _, asked := e.Data.(*journal.Request); err != nil || asked {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Agent) readTools(sum string) (list []tools.Tool) {
+	text, err := a.copies().Read(sum)
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(text) {
+		var t toolLine
+		if json.Unmarshal(line, &t) == nil {
+			list = append(list, tools.Tool{Name: t.Name, Description: t.Description, Raw: json.RawMessage(t.Parameters)})
+		}
+	}
+	return list
+}
+
 // toolLine is one tool of a copy.
 type toolLine struct {
 	Name        string `json:"name"`

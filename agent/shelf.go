@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"rouse/internal/proc"
-	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad/observation"
@@ -25,7 +24,7 @@ func (a *Agent) shelve(c *cycle) {
 	dir := a.Home.Memory()
 	c.turn = sync.OnceValues(func() (*observation.Turn, error) { return a.openShelf(c, dir) })
 	if observation.HasKept(dir) {
-		c.kept = c.listKept(a.Redact, a.now())
+		c.kept = a.listKept(c)
 	}
 	if observation.Due(dir, a.Observations.TTL, a.now()) {
 		// A store that cannot be opened is met again when something is put there.
@@ -77,9 +76,8 @@ func (l shelfLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 // WithGroup makes none.
 func (l shelfLog) WithGroup(string) slog.Handler { return l }
 
-// listKept is what earlier cycles kept, one a line, without secrets in the labels
-// before these are cut.
-func (c *cycle) listKept(hide *redact.Redactor, now time.Time) string {
+// listKept is what earlier cycles kept.
+func (a *Agent) listKept(c *cycle) string {
 	turn, err := c.turn()
 	if err != nil {
 		return ""
@@ -88,9 +86,30 @@ func (c *cycle) listKept(hide *redact.Redactor, now time.Time) string {
 	if err != nil {
 		return ""
 	}
+	return a.keptText(entries)
+}
+
+// previewKept is what a cycle would find kept.
+func (a *Agent) previewKept() string {
+	if dir := a.Home.Memory(); observation.HasKept(dir) {
+		store, err := observation.Open(dir, a.Observations)
+		if err != nil {
+			return ""
+		}
+		defer store.Close()
+		if entries, err := store.List(observation.Filter{Kept: true}); err == nil {
+			return a.keptText(entries)
+		}
+	}
+	return ""
+}
+
+// keptText is a list of what is kept, one a line, without secrets in the labels
+// before these are cut.
+func (a *Agent) keptText(entries []observation.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, text.Line(hide.String(e.Label), 200), e.Bytes, now.Sub(e.Created).Round(time.Second))
+		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, text.Line(a.Redact.String(e.Label), 200), e.Bytes, a.now().Sub(e.Created).Round(time.Second))
 	}
 	return b.String()
 }

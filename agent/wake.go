@@ -14,6 +14,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/journal"
+	"rouse/tools"
 )
 
 // maxNote bounds one line that the agent adds to the notes, in characters.
@@ -100,8 +101,9 @@ func (a *Agent) maxAnswer(c *cycle) int {
 	return max(1024, most*3/4)
 }
 
-// Preview is the request that a cycle would send first. It changes nothing.
-func (a *Agent) Preview() (model.Request, error) {
+// Preview is the request that a cycle would send first, with these tools beside
+// those that need nothing running. It changes nothing.
+func (a *Agent) Preview(further ...tools.Tool) (model.Request, error) {
 	c := &cycle{}
 	c.iterations.Add(1)
 	newest, err := a.Home.Newest()
@@ -116,8 +118,14 @@ func (a *Agent) Preview() (model.Request, error) {
 	}
 	c.rules, c.unruled = a.Home.ReadRules()
 	c.state = c.base.Clone()
+	c.kept = a.previewKept()
 	if err := a.prepare(c, unrecorded{}); err != nil {
 		return model.Request{}, err
+	}
+	if len(further) > 0 {
+		if err := a.offer(c, append(a.Tools.All(), further...)); err != nil {
+			return model.Request{}, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), a.Timeout)
 	defer cancel()

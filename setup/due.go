@@ -18,6 +18,8 @@ import (
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/journal"
+	"rouse/tools"
+	"rouse/tools/mcp"
 )
 
 // Ran is how a cycle went that ran for a slot: its report, the exit code that says
@@ -87,13 +89,11 @@ func (s *Setup) resting() string {
 	return text.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), streak.Count, s.Redactor().String(streak.Cause)), 300)
 }
 
-// budgetPatience is how long the ledger of spending may be held by another process
-// while that of the slots is held by this one.
+// budgetPatience is how long the ledger of spending may be held by another process.
 const budgetPatience = 2 * time.Second
 
-// affords says whether the limits of the day and the month leave room for the
-// first request of a cycle and one call of a tool. Whatever else is wrong is for
-// the cycle to say.
+// affords says whether the limits leave room for the first request of a cycle and
+// one call of a tool. Whatever else is wrong is for the cycle to say.
 func (s *Setup) affords(task string) error {
 	if s.Config.Limits == (config.Limits{}) {
 		return nil
@@ -102,21 +102,36 @@ func (s *Setup) affords(task string) error {
 	if err != nil {
 		return nil
 	}
-	ag.Task = ag.Redact.String(task)
 	m, ok := ag.Model.(*budget.Model)
-	req, err := ag.Preview()
-	if err != nil || !ok {
+	if !ok {
 		return nil
 	}
-	want := m.Worst(req)
-	want.Calls = 1
+	before := ag.Task
+	ag.Task = ag.Redact.String(task)
+	req, err := ag.Preview(s.foreseen(ag)...)
+	if ag.Task = before; err != nil {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
 	defer cancel()
-	var e *budget.Exceeded
-	if err := m.Budget.Fits(ctx, want); errors.As(err, &e) {
+	if e := (*budget.Exceeded)(nil); errors.As(m.Fits(ctx, req), &e) {
 		return e
 	}
 	return nil
+}
+
+// foreseen are the tools of a cycle that need something running, by what describes
+// them: the notebook's, and those that the MCP servers had in the last cycle.
+func (s *Setup) foreseen(ag *agent.Agent) []tools.Tool {
+	list := s.notebookBox(context.Background(), agent.Host{}).Tools()
+	if c, err := s.Servers(); err == nil && len(c.Servers) > 0 {
+		for _, t := range ag.Offered() {
+			if strings.Contains(t.Name, mcp.Separator) {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
 }
 
 // telling is what people are to be told.

@@ -19,7 +19,9 @@ package budget
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -130,7 +132,14 @@ func (b *Budget) Fits(ctx context.Context, want Amount) error {
 	if !b.Limited() {
 		return nil
 	}
-	return b.locked(ctx, func() error { return b.fits(want) })
+	err := b.locked(ctx, func() error { return b.fits(want) })
+	if errors.Is(err, fs.ErrNotExist) { // not even the ledger's folder: nothing was spent
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.read = newBook()
+		err = b.fits(want)
+	}
+	return err
 }
 
 // Call takes one tool call out of the budget. The error is *[Exceeded] if there

@@ -35,10 +35,7 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	if !m.Budget.Limited() {
 		return m.Next.Reply(ctx, req)
 	}
-	estimate := Tokens(req)
-	if m.Estimate != nil {
-		estimate = m.Estimate(req)
-	}
+	estimate := m.estimate(req)
 	want := m.worst(estimate)
 	held, err := m.Budget.Reserve(ctx, want)
 	if err != nil {
@@ -69,12 +66,25 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	return reply, err
 }
 
-// Worst is the most that a request may use.
-func (m *Model) Worst(req model.Request) Amount {
+// slack is by how many tokens the first request of a cycle may be larger than it
+// was foreseen: a warning that the cycle begins with, or a time in other digits.
+const slack = 300
+
+// Fits says whether a cycle that begins now could send its first request, which is
+// foreseen to be req, and call a tool after it. Nothing is reserved; what
+// [Model.Reply] reserves for it then is held against the same limits, and is no more.
+// The error is *[Exceeded] if it could not.
+func (m *Model) Fits(ctx context.Context, req model.Request) error {
+	want := m.worst(m.estimate(req) + slack)
+	want.Calls = 1
+	return m.Budget.Fits(ctx, want)
+}
+
+func (m *Model) estimate(req model.Request) int {
 	if m.Estimate != nil {
-		return m.worst(m.Estimate(req))
+		return m.Estimate(req)
 	}
-	return m.worst(Tokens(req))
+	return Tokens(req)
 }
 
 // Tokens estimates how many tokens a request has, rather too many: one for every

@@ -21,9 +21,37 @@ type Slot struct {
 }
 
 // Gate says why a slot is not to be taken, in a word such as paused, budget or
-// idle, and in a sentence; "" lets it through. It is asked while the ledger is
-// locked, so it must be quick.
+// idle, and in a sentence; "" lets it through. It is asked at most once about each
+// slot, and never while the ledger is locked.
 type Gate func(Slot) (reason, sentence string)
+
+// asking asks a gate, and knows its answers.
+type asking struct {
+	gate    Gate
+	answers map[string][2]string
+	// missed is a slot about which nobody asked before the ledger was locked.
+	missed *Slot
+}
+
+func (q *asking) key(s Slot) string { return s.Entry + " " + s.Time.String() }
+
+// ask is the gate's answer.
+func (q *asking) ask(s Slot) (reason, sentence string) {
+	if _, known := q.answers[q.key(s)]; !known && q.gate != nil {
+		reason, sentence = q.gate(s)
+		q.answers[q.key(s)] = [2]string{reason, sentence}
+	}
+	return q.known(s)
+}
+
+// known is the answer that the gate gave before.
+func (q *asking) known(s Slot) (reason, sentence string) {
+	a, known := q.answers[q.key(s)]
+	if !known && q.gate != nil {
+		q.missed = &s
+	}
+	return a[0], a[1]
+}
 
 // Attempt is a slot that was taken. It is running until it is settled.
 type Attempt struct {
@@ -37,17 +65,25 @@ type Attempt struct {
 // to be run now: nil means that there is none. What it did is durable when it
 // returns. Where nothing is due it only reads the end of the ledger.
 func (l *Ledger) Due(entries List, gate Gate) (*Attempt, error) {
-	idle, err := l.idle(entries)
-	if idle || err != nil {
+	a, _, err := l.account(entries)
+	if err != nil || len(a.lines) == 0 && len(a.ready) == 0 {
 		return nil, wrap(err)
 	}
-	attempt, replace, err := l.take(entries, gate)
-	if replace == nil || err != nil {
-		return attempt, wrap(err)
+	q := &asking{gate: gate, answers: map[string][2]string{}}
+	a.choose(q.ask, l.owner()) // what the gate says is found out before the ledger is locked
+	for ended := false; ; {
+		attempt, replace, err := l.take(entries, q)
+		switch {
+		case q.missed != nil && err == nil: // it came due meanwhile
+			q.ask(*q.missed)
+			q.missed = nil
+		case replace != nil && err == nil && !ended:
+			l.end(*replace)
+			ended = true
+		default:
+			return attempt, wrap(err)
+		}
 	}
-	l.end(*replace)
-	attempt, _, err = l.take(entries, gate)
-	return attempt, wrap(err)
 }
 
 func wrap(err error) error {
@@ -55,12 +91,6 @@ func wrap(err error) error {
 		return nil
 	}
 	return fmt.Errorf("slots: %w", err)
-}
-
-// idle says whether there is nothing to be done, without a lock.
-func (l *Ledger) idle(entries List) (bool, error) {
-	a, _, err := l.account(entries)
-	return err == nil && len(a.lines) == 0 && len(a.ready) == 0, err
 }
 
 // account looks at all that is due. It writes nothing.
@@ -87,9 +117,9 @@ func (l *Ledger) salt() string {
 	return dir
 }
 
-// take accounts and takes under the lock. The second result is a cycle that has to
-// end first.
-func (l *Ledger) take(entries List, gate Gate) (*Attempt, *Record, error) {
+// take accounts and takes under the lock, but does nothing where the gate's answer
+// is not known. The second result is a cycle that has to end first.
+func (l *Ledger) take(entries List, q *asking) (*Attempt, *Record, error) {
 	unlock, err := l.lock()
 	if err != nil {
 		return nil, nil, err
@@ -99,7 +129,10 @@ func (l *Ledger) take(entries List, gate Gate) (*Attempt, *Record, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	taken := a.choose(gate, l.owner())
+	taken := a.choose(q.known, l.owner())
+	if q.missed != nil {
+		return nil, nil, nil
+	}
 	if err := l.tell(have, a.lines); err != nil {
 		return nil, nil, err
 	}
@@ -122,7 +155,7 @@ func (a *accounting) choose(gate Gate, owner proc.Identity) (taken *candidate) {
 			a.putSlots(c.entry, Skipped, ReasonWindow, c.slot)
 		default:
 			s := Slot{c.entry.key, c.entry.Cron, c.slot, c.as, c.entry.Task, c.entry.IdleSkip}
-			if reason, sentence := asked(gate, s); reason != "" {
+			if reason, sentence := gate(s); reason != "" {
 				a.put(Record{
 					Event: eventSlot, Entry: s.Entry, Cron: s.Cron, Slot: s.Time, Status: Skipped, Reason: reason, Error: sentence,
 				})
@@ -133,13 +166,6 @@ func (a *accounting) choose(gate Gate, owner proc.Identity) (taken *candidate) {
 		}
 	}
 	return taken
-}
-
-func asked(gate Gate, s Slot) (reason, sentence string) {
-	if gate == nil {
-		return "", ""
-	}
-	return gate(s)
 }
 
 // Result is how an attempt went.

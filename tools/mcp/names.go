@@ -9,8 +9,10 @@ import (
 const (
 	maxName   = 64 // of a tool, as models take it
 	maxServer = 30 // of the part that names the server
-	separator = "__"
 )
+
+// Separator stands in the name of a tool between its server's part and its own.
+const Separator = "__"
 
 // toolName is the name under which models see a server's tool: server__tool.
 // The server's part is the operator's word and has no "__", so no tool of one
@@ -18,10 +20,10 @@ const (
 // long, is made one and told apart by a hash of what it was.
 func toolName(server, tool string) string {
 	prefix := clean(server)
-	if prefix != server || len(prefix) > maxServer || strings.Contains(prefix, separator) || strings.HasSuffix(prefix, "_") {
-		prefix = marked(strings.ReplaceAll(prefix, separator, "_"), server, maxServer)
+	if prefix != server || len(prefix) > maxServer || strings.Contains(prefix, Separator) || strings.HasSuffix(prefix, "_") {
+		prefix = marked(strings.ReplaceAll(prefix, Separator, "_"), server, maxServer)
 	}
-	prefix += separator
+	prefix += Separator
 	name := clean(tool)
 	if name != tool || name == "" || len(prefix)+len(name) > maxName {
 		name = marked(name, tool, maxName-len(prefix))
