@@ -129,7 +129,7 @@ func incomplete(p []byte) int {
 // text is what the model sees.
 func (o *output) text() string {
 	if o.binary {
-		return fmt.Sprintf("[BINARY: %d bytes, sha256=%x, %s]", o.bytes, o.sum.Sum(nil), http.DetectContentType(o.head))
+		return observation.BinarySummary(o.bytes, fmt.Sprintf("%x", o.sum.Sum(nil)), http.DetectContentType(o.head))
 	}
 	if o.bytes <= shown {
 		return strings.ToValidUTF8(string(o.head), "\ufffd") // it may end in the middle of a character

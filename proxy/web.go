@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"rouse/internal/loopback"
 )
 
 // client is how the server at URL is spoken to. It may not send us elsewhere.
@@ -77,7 +79,7 @@ func (p *Proxy) guard(next http.Handler) http.Handler {
 // that knows an address on loopback by a name of its own (DNS rebinding).
 func foreign(r *http.Request) string {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if local != nil && isLoopback(local.String()) && !isLoopback(r.Host) {
+	if local != nil && loopback.Is(local.String()) && !loopback.Is(r.Host) {
 		return "the Host header names no address of this machine"
 	}
 	origin := r.Header.Get("Origin")
@@ -85,23 +87,10 @@ func foreign(r *http.Request) string {
 		return ""
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Host != r.Host && !(isLoopback(u.Host) && isLoopback(r.Host)) {
+	if err != nil || u.Host != r.Host && !(loopback.Is(u.Host) && loopback.Is(r.Host)) {
 		return "the Origin header names another site"
 	}
 	return ""
-}
-
-// isLoopback says whether an address, with or without a port, is one of loopback.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = strings.Trim(addr, "[]")
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // relay passes HTTP requests on to a server that speaks streamable HTTP too, so

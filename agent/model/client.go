@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
+
+	"rouse/internal/loopback"
 )
 
 // Options say which model a [Client] asks, and how patiently.
@@ -103,7 +104,7 @@ func (o Options) check() error {
 		return fmt.Errorf("model base URL %s://%s%s: want no query and no fragment", u.Scheme, u.Host, u.Path)
 	case strings.ContainsFunc(o.Key, notInHeader):
 		return fmt.Errorf("model key: %s holds a space, a line break or another character that no key has", o.KeyName)
-	case o.Key == "" && !loopback(u.Hostname()):
+	case o.Key == "" && !isLocal(u.Hostname()):
 		return fmt.Errorf("model key: %s is not set (%s is not on this machine, so it needs a key)", o.KeyName, o.BaseURL)
 	}
 	return nil
@@ -111,12 +112,10 @@ func (o Options) check() error {
 
 func notInHeader(r rune) bool { return r <= ' ' || r > '~' }
 
-func loopback(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap().IsLoopback()
-	}
+// isLocal also takes the names below localhost for this machine's.
+func isLocal(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+	return loopback.Is(host) || strings.HasSuffix(host, ".localhost")
 }
 
 // stay follows no redirect: the key and the conversation go nowhere but to the

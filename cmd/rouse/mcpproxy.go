@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/internal/disk"
+	"rouse/internal/loopback"
 	"rouse/internal/proc"
 	"rouse/proxy"
 	"rouse/scratchpad/observation"
@@ -153,7 +154,7 @@ func checkListen(addr, token string) error {
 	if err != nil {
 		return fmt.Errorf("--listen %s: write HOST:PORT, such as 127.0.0.1:8080", addr)
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() || token != "" {
+	if loopback.Is(host) || token != "" {
 		return nil
 	}
 	return fmt.Errorf("--listen %s is not on loopback: set %s, a token that clients must send", addr, tokenName)

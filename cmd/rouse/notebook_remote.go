@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent/config"
+	"rouse/internal/loopback"
 	"rouse/tools/notebook/remote"
 )
 
@@ -58,7 +59,7 @@ func (a *app) useRemote(endpoint, tokenEnv string) error {
 		return fmt.Errorf("notebook remote: %w", err)
 	}
 	fmt.Fprintf(a.stdout, "%s: rouse %s, tenant %s\n", found.Endpoint, found.Version, found.Tenant)
-	if u, err := url.Parse(endpoint); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+	if u, err := url.Parse(endpoint); err == nil && u.Scheme == "http" && !loopback.Is(u.Hostname()) {
 		fmt.Fprintf(a.stderr, "rouse: %s is not https: the token, code and data can be read on the way\n", endpoint)
 	}
 	if err := replaceConfig(h, changed); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/internal/disk"
+	"rouse/internal/loopback"
 	"rouse/setup"
 	"rouse/tools/notebook/serve"
 )
@@ -62,17 +63,12 @@ func (o serveOptions) check() error {
 		return fmt.Errorf("--listen %.100q: use an address and a port, such as 127.0.0.1:7333", o.listen)
 	case (o.cert == "") != (o.key == ""):
 		return errors.New("--cert and --key go together")
-	case o.cert == "" && !o.insecure && !isLoopback(host):
+	case o.cert == "" && !o.insecure && !loopback.Is(host):
 		return fmt.Errorf("--listen %.100q is not a loopback address: give --cert and --key, or --insecure behind something that does TLS", o.listen)
 	case o.keep <= 0:
 		return errors.New("--keep must be above 0")
 	}
 	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // tokens are those of the file, or the one in the environment.

@@ -132,7 +132,7 @@ func (d *digest) entry() Entry {
 	e.Kind = d.kind(e.Lines)
 	if e.Kind == Binary {
 		e.MIME = d.media
-		e.Summary = fmt.Sprintf("[BINARY: %d bytes, sha256=%s, %s]", e.Bytes, e.SHA256, e.MIME)
+		e.Summary = BinarySummary(e.Bytes, e.SHA256, e.MIME)
 		if !knownBinary(d.media) {
 			e.Facts = text.Count(e.Lines, "line") + "; some bytes are not text, and grep and lines show the rest"
 		}
@@ -197,4 +197,9 @@ func (d *digest) facts(e Entry) string {
 		return size + "\n" + d.table.String(e.Lines)
 	}
 	return size + d.levels.String()
+}
+
+// BinarySummary is what a model reads of content that is no text.
+func BinarySummary(size int64, sha256, mime string) string {
+	return fmt.Sprintf("[BINARY: %d bytes, sha256=%s, %s]", size, sha256, mime)
 }
