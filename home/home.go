@@ -147,6 +147,9 @@ func (h Home) Made() string { return filepath.Join(h.Logs(), "made") }
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 
+// Program is the rouse that bin/run.sh builds.
+func (h Home) Program() string { return filepath.Join(h.Bin(), "rouse") }
+
 // Served is the folder of the notebooks that are run for others.
 func (h Home) Served() string { return filepath.Join(h.Dir, "served") }
 

@@ -114,7 +114,7 @@ func (a *app) doctor(examine func(home.Home) []check, asJSON bool) error {
 func (a *app) examine(h home.Home) []check {
 	checks := []check{
 		{Check: "home", OK: true, Found: h.Dir},
-		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), a.checkClock(h), checkJournals(h),
+		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), a.checkClock(h), checkJournals(h), checkProgram(h),
 	}
 	checks = append(checks, a.checkVariables(h)...)
 	if a.dotenv.Err != nil {

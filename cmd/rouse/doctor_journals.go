@@ -6,6 +6,7 @@ import (
 
 	"rouse/agent"
 	"rouse/home"
+	"rouse/setup"
 )
 
 // verified is how many journals the doctor checks.
@@ -23,4 +24,17 @@ func checkJournals(h home.Home) check {
 		return check{Check: "journals", OK: true, Found: "none with a mac yet"}
 	}
 	return check{Check: "journals", OK: true, Found: fmt.Sprintf("the newest %d are as they were written", n)}
+}
+
+// checkProgram looks for another rouse in the home, which a crontab may call.
+func checkProgram(h home.Home) check {
+	path := h.Program()
+	other, older, err := setup.OtherProgram(path)
+	switch {
+	case err != nil:
+		return check{Check: "program", Found: h.Rel(path) + ": " + err.Error(), Hint: "remove it: bin/run.sh builds it again"}
+	case other != "":
+		return check{Check: "program", OK: !older, Found: h.Rel(path) + ": " + other, Hint: "remove it after an update: bin/run.sh builds it again"}
+	}
+	return check{Check: "program", OK: true, Found: "no other rouse in the home"}
 }

@@ -35,6 +35,9 @@ Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
 
 func (a *app) init(dir string) error {
 	dir = cmp.Or(dir, a.home, a.getenv("ROUSE_HOME"), ".")
+	if _, err := (home.Home{Dir: dir}).Version(); errors.As(err, new(*home.StateError)) {
+		return err
+	}
 	made, err := writeTemplate(dir)
 	if err != nil {
 		return fmt.Errorf("init: %w", err)

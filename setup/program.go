@@ -1,0 +1,70 @@
+package setup
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+)
+
+// OtherProgram says how the rouse at path, which a crontab may call, differs from
+// the one that runs; "" is for not at all, or none there. It is read, not run.
+// Where both do not say what they were built from, older is false: they may differ
+// by how they were built alone.
+func OtherProgram(path string) (how string, older bool, err error) {
+	theirs, err := buildinfo.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	ours, ok := debug.ReadBuildInfo()
+	switch {
+	case !ok || same(path):
+		return "", false, nil
+	case origin(ours) != origin(theirs):
+		return fmt.Sprintf("it is of version %s, and this is %s", origin(theirs), origin(ours)), true, nil
+	}
+	return "it is another build than this one, of which no version is known", false, nil
+}
+
+// same says whether the program at path is the one that runs, byte for byte.
+func same(path string) bool {
+	self, err := os.Executable()
+	if err != nil {
+		return false
+	}
+	ours, err := digest(self)
+	if err != nil {
+		return false
+	}
+	theirs, err := digest(path)
+	return err == nil && ours == theirs
+}
+
+func digest(path string) (sum [sha256.Size]byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return [sha256.Size]byte(h.Sum(nil)), err
+}
+
+// origin is what a build says of its sources.
+func origin(b *debug.BuildInfo) string {
+	text := b.Main.Version
+	for _, s := range b.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" && s.Value == "true" {
+			text += " " + s.Key[len("vcs."):] + " " + s.Value
+		}
+	}
+	return text
+}
