@@ -100,7 +100,8 @@ func (p *Proxy) garbage(s *session, text []byte) [][]byte {
 	if text[0] == '{' && bytes.Contains(start, []byte(`"jsonrpc"`)) {
 		return s.fail("the server's answer is not readable")
 	}
-	p.say("the server wrote what is no message: " + string(start))
+	said := p.Redact.String(string(text))
+	p.say("the server wrote what is no message: " + said[:min(len(said), 256)])
 	return nil
 }
 

@@ -67,7 +67,7 @@ func (s *Setup) runtimes(llm notebook.LLM) (func(name, dir string) (notebook.Run
 	}
 	if c := s.Config.Notebook; c.Backend == "remote" {
 		client := &remote.Client{
-			Endpoint: c.Endpoint, Token: token, TokenName: "the token in $" + c.TokenEnv, Env: granted.env, Secret: granted.secret, LLM: llm,
+			Endpoint: c.Endpoint, Token: token, TokenName: "the token in $" + c.TokenEnv, Env: granted.env, Secret: granted.secret, LLM: llm, Redact: s.Hidden(),
 		}
 		return func(name, _ string) (notebook.Runtime, error) { return client.Open(name) }, nil
 	}
@@ -98,7 +98,7 @@ func (s *Setup) local(llm notebook.LLM) local.Config {
 	return local.Config{
 		Runner: s.Runner(), FS: disk.OS{}, Workspace: s.Home.Folder(s.Config.Workspace), Python: c.Python, Isolated: c.Isolated,
 		Limits: notebook.Limits{Default: time.Duration(c.Timeout), Idle: time.Duration(c.Idle), Max: time.Duration(c.Max)},
-		Memory: int64(c.Memory), MaxOutput: int64(s.Config.Tools.MaxOutput), InstallEnv: local.InstallEnviron(s.Environ), LLM: llm,
+		Memory: int64(c.Memory), MaxOutput: int64(s.Config.Tools.MaxOutput), InstallEnv: local.InstallEnviron(s.Environ), LLM: llm, Redact: s.Hidden(),
 	}
 }
 

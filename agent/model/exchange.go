@@ -54,6 +54,10 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody)) // half an error is one too
 		resp.Body.Close()
+		if len(text) == maxErrorBody { // which may have cut a secret
+			text = []byte(x.client.redact(string(text)))
+			text = text[:max(0, len(text)-4<<10)]
+		}
 		return nil, x.client.refused(resp, text)
 	}
 	events, err := newEvents(body, x.client.quote(resp.Header.Get("Content-Type")))

@@ -128,9 +128,10 @@ func (n *Notifier) send(ctx context.Context, e Event, sink Sink) error {
 // run gives the event to a command, in the home.
 func (n *Notifier) run(ctx context.Context, argv []string, event []byte) error {
 	var said bytes.Buffer
+	clean := n.Redact.Writer(&said) // what may begin a secret at the end is left out
 	exit, err := n.Runner.Run(ctx, proc.Command{
 		Argv: argv, Dir: n.Home, Stdin: bytes.NewReader(event),
-		Stdout: &said, Stderr: &said, Timeout: commandTime, MaxOutput: maxOutput,
+		Stdout: clean, Stderr: clean, Timeout: commandTime, MaxOutput: maxOutput,
 	})
 	switch {
 	case err != nil:
@@ -138,7 +139,7 @@ func (n *Notifier) run(ctx context.Context, argv []string, event []byte) error {
 	case exit.OK():
 		return nil
 	}
-	return fmt.Errorf("%s: %s", exit, text.Brief(n.Redact.String(said.String()), maxError))
+	return fmt.Errorf("%s: %s", exit, text.Brief(said.String(), maxError))
 }
 
 // write appends the event to a file, durably. It waits for no FIFO.

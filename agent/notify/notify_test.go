@@ -269,6 +269,21 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// What a failing command says is read up to a limit, where a secret may be cut.
+func TestSecretAtTheLimit(t *testing.T) {
+	secret := "canary-0123456789-abcdefgh"
+	fill := fmt.Sprintf("printf 'no%%%ds%s'; exit 1", maxOutput-17, secret)
+	r := newRig(t, Sink{Command: []string{"sh", "-c", fill}})
+	r.Redact = redact.New(map[string]string{"PIN": secret})
+	r.must(r.Tell(t.Context(), Waiting, "key", "is it?"))
+	r.must(r.Deliver(t.Context()))
+	text, err := os.ReadFile(r.Path)
+	r.must(err)
+	if strings.Contains(string(text), secret[:6]) {
+		t.Errorf("%s", text)
+	}
+}
+
 // What the state holds is bounded, and a spoilt state is begun anew.
 func TestBounds(t *testing.T) {
 	r := newRig(t)

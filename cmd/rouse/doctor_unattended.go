@@ -57,7 +57,7 @@ const insideTime = 3 * time.Minute
 // tryInside has all checks done by a process that is started as cron starts one.
 func (j job) tryInside(prefix string) []check {
 	failed := func(found string) []check {
-		return []check{{Check: "unattended", Found: text.Line(found, 500), Hint: "this is what cron would start: " + prefix + due + quoted(j.home.Dir)}}
+		return []check{{Check: "unattended", Found: text.Line(j.app.redacted(found), 500), Hint: "this is what cron would start: " + prefix + due + quoted(j.home.Dir)}}
 	}
 	var out, errs bytes.Buffer
 	bare := []string{"HOME=" + j.app.getenv("HOME"), "LOGNAME=" + j.app.getenv("LOGNAME"), "SHELL=/bin/sh", "PATH=/usr/bin:/bin"}

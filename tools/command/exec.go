@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"rouse/internal/proc"
+	"rouse/internal/redact"
 	"rouse/tools"
 )
 
@@ -51,7 +52,11 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 	if call.Started != nil {
 		call.Started(p.Identity())
 	}
-	return result(p.Wait(), c)
+	exit := p.Wait()
+	if exit.Cause != proc.Exited {
+		redact.Cut(call.Output)
+	}
+	return result(exit, c)
 }
 
 // folder is a folder of the workspace, which must exist.

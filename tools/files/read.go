@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"rouse/internal/redact"
 	"rouse/tools"
 )
 
@@ -43,6 +44,9 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 	got, err := tools.Copy(out, io.LimitReader(file, bound(info, f.Limit)), f.Limit)
 	if ctx.Err() != nil {
 		err = ctx.Err()
+	}
+	if got.Truncated {
+		redact.Cut(call.Output)
 	}
 	if err == nil {
 		_, err = io.WriteString(call.Output, got.Note)

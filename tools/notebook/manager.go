@@ -198,7 +198,7 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untak
 	p := newPrinted(m.Redact, q)
 	job := Job{ID: c.ID, Number: c.Number, Code: q.Code, Estimate: time.Duration(c.Estimate * float64(time.Second)), Started: q.Started}
 	out, err := o.runtime.Execute(ctx, job, p.event)
-	p.close()
+	p.close(err != nil || out.Ended != OK && out.Ended != Failed)
 	if err != nil {
 		return nil, err
 	}

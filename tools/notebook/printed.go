@@ -57,7 +57,12 @@ func (p *printed) event(e Event) {
 	}
 }
 
-func (p *printed) close() {
+// close ends the output, which is cut where its cell was.
+func (p *printed) close(isCut bool) {
+	if isCut {
+		redact.Cut(p.out)
+		redact.Cut(p.bad)
+	}
 	p.out.Close()
 	p.bad.Close()
 }

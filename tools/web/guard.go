@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"rouse/internal/redact"
 	"rouse/internal/text"
 )
 
@@ -17,10 +18,11 @@ import (
 type guard struct {
 	allow map[string]bool // host and host:port as [normal] writes them
 	ports []string        // open on any host
+	hide  *redact.Redactor
 }
 
-func newGuard(allow []string) guard {
-	g := guard{allow: map[string]bool{}, ports: []string{"80", "443", "8080", "8443"}}
+func newGuard(allow []string, hide *redact.Redactor) guard {
+	g := guard{hide: hide, allow: map[string]bool{}, ports: []string{"80", "443", "8080", "8443"}}
 	for _, entry := range allow {
 		g.allow[normalEntry(entry)] = true
 	}
@@ -69,7 +71,7 @@ func (g guard) parse(raw string) (*url.URL, error) {
 func (g guard) redirect(from *url.URL, location string) (*url.URL, error) {
 	ref, err := url.Parse(location)
 	if err != nil || strings.Contains(location, `\`) {
-		return nil, fmt.Errorf("the Location %q cannot be read", text.CutBytes(location, 100))
+		return nil, fmt.Errorf("the Location %q cannot be read", g.cut(location))
 	}
 	next, err := g.check(from.ResolveReference(ref))
 	if err == nil && from.Scheme == "https" && next.Scheme == "http" {
@@ -82,13 +84,13 @@ func (g guard) check(u *url.URL) (*url.URL, error) {
 	u.Scheme = strings.ToLower(u.Scheme)
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("the scheme %q is refused; use http or https", text.CutBytes(u.Scheme, 100))
+		return nil, fmt.Errorf("the scheme %q is refused; use http or https", g.cut(u.Scheme))
 	case u.User != nil:
 		return nil, errors.New("a user name in the URL is refused; send an Authorization header if it must be")
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, errors.New("the URL names no host")
 	}
-	host, err := checkHost(u)
+	host, err := g.checkHost(u)
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +122,9 @@ func schemePort(scheme string) string {
 }
 
 // checkHost gives the host as [normal] has it, if it can be read in one way only.
-func checkHost(u *url.URL) (string, error) {
+func (g guard) checkHost(u *url.URL) (string, error) {
 	host := u.Hostname()
-	shown := text.CutBytes(host, 100)
+	shown := g.cut(host)
 	for _, c := range []byte(host) {
 		if c >= 0x80 {
 			return "", fmt.Errorf("the host %q is not ASCII; write an international name in its xn-- form", shown)
@@ -170,7 +172,7 @@ func (g guard) checkPort(u *url.URL, host string) (string, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return "", fmt.Errorf("%q is not a port", text.CutBytes(port, 100))
+		return "", fmt.Errorf("%q is not a port", g.cut(port))
 	}
 	port = strconv.FormatUint(n, 10)
 	if !slices.Contains(g.ports, port) && !g.allow[net.JoinHostPort(host, port)] {
@@ -218,3 +220,6 @@ func (g guard) checkAddr(host, port string, addr netip.Addr) error {
 	}
 	return fmt.Errorf("refused: %s is at %s, a %s address; %s", host, addr, what, operator)
 }
+
+// cut shortens what is quoted in an error, which has lost its secrets before.
+func (g guard) cut(s string) string { return text.CutBytes(g.hide.String(s), 100) }

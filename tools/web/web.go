@@ -33,6 +33,7 @@ import (
 	"net/url"
 	"time"
 
+	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/tools"
 )
@@ -60,6 +61,8 @@ type Options struct {
 	// Allow are `host` or `host:port` entries, names or literal addresses,
 	// compared without regard to case, that may be private; see the package.
 	Allow []string
+	// Redact takes the secrets out of errors before these are cut.
+	Redact *redact.Redactor
 	// Resolver looks names up; nil is Go's own with the system's configuration.
 	Resolver *net.Resolver
 }
@@ -92,7 +95,7 @@ func newClient(o Options) *client {
 	c := &client{
 		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
 		maxBytes: cmp.Or(o.MaxBytes, DefaultMaxBytes),
-		guard:    newGuard(o.Allow),
+		guard:    newGuard(o.Allow, o.Redact),
 		resolver: o.Resolver,
 	}
 	if c.resolver == nil {
@@ -117,15 +120,15 @@ func (c *client) get(ctx context.Context, call tools.Call, a getArgs) tools.Resu
 	defer cancel()
 	header, err := headers(a.Headers)
 	if err != nil {
-		return tools.Fail("http_get: %s", oneLine(err))
+		return tools.Fail("http_get: %s", c.oneLine(err))
 	}
 	u, err := c.guard.parse(a.URL)
 	if err != nil {
-		return tools.Fail("http_get: %s", oneLine(err))
+		return tools.Fail("http_get: %s", c.oneLine(err))
 	}
 	resp, err := c.follow(ctx, u, header)
 	if err != nil {
-		return tools.Fail("http_get: %s", oneLine(reason(ctx, err)))
+		return tools.Fail("http_get: %s", c.oneLine(reason(ctx, err)))
 	}
 	defer resp.Body.Close()
 	return c.result(ctx, call, resp)
@@ -200,6 +203,9 @@ func (c *client) result(ctx context.Context, call tools.Call, resp *http.Respons
 		"url": resp.Request.URL.String(), "status": resp.StatusCode, "content_type": resp.Header.Get("Content-Type"),
 		"bytes": got.Bytes, "encoding": got.Encoding, "truncated": got.Truncated || err != nil,
 	}
+	if got.Truncated || err != nil {
+		redact.Cut(call.Output)
+	}
 	if err == nil {
 		_, err = io.WriteString(call.Output, got.Note)
 	}
@@ -212,7 +218,7 @@ func (c *client) result(ctx context.Context, call tools.Call, resp *http.Respons
 		err = fmt.Errorf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	if err != nil {
-		return tools.Result{Metadata: meta, Error: oneLine(err)}
+		return tools.Result{Metadata: meta, Error: c.oneLine(err)}
 	}
 	return tools.Result{OK: true, Metadata: meta}
 }
@@ -225,7 +231,9 @@ func announced(resp *http.Response) string {
 }
 
 // oneLine words err for the model; parts of it can come from the other side.
-func oneLine(err error) string { return text.CutBytes(text.Words(err.Error()), 400) }
+func (c *client) oneLine(err error) string {
+	return text.CutBytes(text.Words(c.guard.hide.String(err.Error())), 400)
+}
 
 // reason is err, unless the call was ended before.
 func reason(ctx context.Context, err error) error {

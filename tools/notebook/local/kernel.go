@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rouse/internal/proc"
+	"rouse/internal/redact"
 )
 
 const (
@@ -46,7 +47,7 @@ type message struct {
 // kernel is a process that runs cells, and our ends of its channels.
 type kernel struct {
 	proc     *proc.Process
-	diag     *tail         // what it wrote before it was ready
+	diag     *redact.Tail  // what it wrote before it was ready
 	dead     chan struct{} // closed when it and its descendants are gone
 	exit     proc.Exit     // set before dead is closed
 	control  *os.File      // requests to it
@@ -66,7 +67,7 @@ type kernel struct {
 
 // start starts a process and its readers. It is not ready yet.
 func (r *Runtime) startKernel(ctx context.Context) (*kernel, error) {
-	k := &kernel{diag: &tail{limit: 4000}, dead: make(chan struct{}), messages: make(chan message), stop: make(chan struct{})}
+	k := &kernel{diag: r.c.Redact.NewTail(4000), dead: make(chan struct{}), messages: make(chan message), stop: make(chan struct{})}
 	k.changed = sync.NewCond(&k.mu)
 	var pipes pipes
 	ours := [6]*os.File{}

@@ -65,7 +65,7 @@ func (c Config) Libraries(ctx context.Context, dir string) ([]string, error) {
 	if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &have) == nil && have.Python == want.Python && have.Changed == want.Changed {
 		return have.Libraries, nil
 	}
-	said := &tail{limit: 8000}
+	said := c.Redact.NewTail(8000)
 	exit, err := c.Runner.Run(ctx, proc.Command{Argv: []string{c.Python, "-c", probe, notable}, Stdout: said, Timeout: probeTimeout})
 	if err == nil && !exit.OK() {
 		err = fmt.Errorf("%s", exit)

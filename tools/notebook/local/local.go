@@ -26,6 +26,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/proc"
+	"rouse/internal/redact"
 	"rouse/tools/notebook"
 )
 
@@ -60,6 +61,9 @@ type Config struct {
 	InstallEnv []string
 	// LLM answers cells that ask a model; nil refuses.
 	LLM notebook.LLM
+	// Redact takes the secrets out of what processes say of their own end, before
+	// that is cut.
+	Redact *redact.Redactor
 }
 
 const (

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,7 +151,7 @@ func (r *Runtime) environ() []string {
 // streams, which goes to c.Stdout as well; of much, the end. That is in the error
 // too, if it does not succeed.
 func (r *Runtime) command(ctx context.Context, c proc.Command) (string, error) {
-	said := &tail{limit: 4000}
+	said := r.c.Redact.NewTail(4000)
 	c.Dir, c.Env = r.c.Workspace, append(r.environ(), c.Env...)
 	out := io.Writer(said)
 	if c.Stdout != nil {
@@ -177,28 +176,4 @@ func lookup(env []string, name string) string {
 		}
 	}
 	return value
-}
-
-// tail keeps the end of what is written to it. It is for one writer at a time.
-type tail struct {
-	limit int
-	data  []byte
-	total int64
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.total += int64(len(b))
-	t.data = append(t.data, b[max(0, len(b)-t.limit):]...)
-	if over := len(t.data) - t.limit; over > 0 {
-		t.data = append(t.data[:0], t.data[over:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	s := string(bytes.ToValidUTF8(t.data, []byte("\uFFFD")))
-	if t.total > int64(t.limit) {
-		return "…" + s
-	}
-	return s
 }

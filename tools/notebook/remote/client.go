@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/redact"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
 )
@@ -40,6 +41,8 @@ type Client struct {
 	Env, Secret []string
 	// LLM answers cells that ask a model; nil refuses.
 	LLM notebook.LLM
+	// Redact takes the secrets out of what the server says before it is cut.
+	Redact *redact.Redactor
 	// HTTP makes the requests; default one that follows no redirects.
 	HTTP *http.Client
 	// Patience is how long a lost connection is tried again; default 90 seconds.
@@ -248,7 +251,7 @@ func (c *Client) refused(resp *http.Response) error {
 	if json.Unmarshal(data, &e) != nil || e.Error == "" {
 		e.Error = resp.Status
 	}
-	text := fmt.Sprintf("%s: %.500s", c.Endpoint, e.Error)
+	text := fmt.Sprintf("%s: %.500s", c.Endpoint, c.Redact.String(e.Error))
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		text = fmt.Sprintf("%s does not accept %s", c.Endpoint, c.TokenName)
