@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -135,11 +136,11 @@ func (a *Agent) journalled(calls []model.Call) json.RawMessage {
 	return text
 }
 
-// verbatim are the arguments of calls as the model wrote them, nil where JSON
-// keeps them as they are or where they hold a secret behind escapes.
-func (a *Agent) verbatim(calls []model.Call) (all []string) {
+// verbatim are the arguments of calls as the model wrote them, nil where the
+// journal's JSON keeps them as they are or where they hold a secret behind escapes.
+func verbatim(calls []model.Call, journalled json.RawMessage) (all []string) {
 	var back []model.Call
-	if len(calls) == 0 || json.Unmarshal(a.journalled(calls), &back) != nil || len(back) != len(calls) {
+	if len(calls) == 0 || json.Unmarshal(journalled, &back) != nil || len(back) != len(calls) {
 		return nil
 	}
 	same := true
@@ -147,11 +148,19 @@ func (a *Agent) verbatim(calls []model.Call) (all []string) {
 		same = same && string(dispatcher.Plain(back[i].Args)) == string(call.Args)
 		all = append(all, string(call.Args))
 	}
-	text, err := json.Marshal(calls)
-	if same || err != nil || string(text) != string(a.journalled(calls)) {
+	if same {
+		return nil
+	}
+	if text, err := json.Marshal(calls); err != nil || !equalJSON(text, journalled) {
 		return nil
 	}
 	return all
+}
+
+// equalJSON says whether two texts have the same values.
+func equalJSON(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // iteration counts from 1 once the model is asked.

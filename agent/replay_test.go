@@ -138,6 +138,9 @@ func TestRebuild(t *testing.T) {
 		}
 		server := modeltest.New(list...)
 		a := r.talker(server)
+		if seed%2 == 0 { // it has calls marshalled anew
+			a.Redact = redact.FromEnv([]string{"A_TOKEN=nowhere-to-be-found"}, nil)
+		}
 		a.Protocol = []string{ProtocolAuto, ProtocolJSON}[seed%2]
 		if seed%4 == 1 {
 			a.Protocol = ProtocolAuto

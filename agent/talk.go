@@ -107,8 +107,9 @@ func (a *Agent) exchange(ctx context.Context, c *cycle, req model.Request, event
 	}
 	reply.Text = a.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.used.Add(int64(reply.Usage.Input + reply.Usage.Output))
+	calls := a.journalled(reply.Calls)
 	return reply, c.journal.Append(&journal.Reply{
-		Text: reply.Text, Calls: a.journalled(reply.Calls), Args: a.verbatim(reply.Calls), Usage: journal.Usage(reply.Usage),
+		Text: reply.Text, Calls: calls, Args: verbatim(reply.Calls, calls), Usage: journal.Usage(reply.Usage),
 		Finish: reply.Finish, Model: a.ModelName, For: event.For, Form: reply.Form, Told: a.Redact.String(reply.Told),
 		Ms: a.now().Sub(sent).Milliseconds(),
 	})
