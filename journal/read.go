@@ -1,15 +1,14 @@
 package journal
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 
+	"rouse/internal/jsonl"
 	"rouse/scratchpad"
 )
 
@@ -30,17 +29,11 @@ func Read(path string) iter.Seq2[Event, error] {
 // ReadFrom is [Read] for an open journal.
 func ReadFrom(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		b := bufio.NewReader(r)
-		for {
-			line, err := b.ReadBytes('\n')
-			if e, ok := parse(line); ok && !yield(e, nil) {
-				return
-			}
-			if err == io.EOF {
-				return
-			}
+		for e, err := range jsonl.Values[Event](r) {
 			if err != nil {
-				yield(Event{}, fmt.Errorf("read journal: %w", err))
+				err = fmt.Errorf("read journal: %w", err)
+			}
+			if !yield(e, err) {
 				return
 			}
 		}
@@ -63,35 +56,20 @@ func Last(path string) (Event, error) {
 }
 
 // tail gives at most n of the last events of a journal, the last one first.
-func tail(path string, n int) ([]Event, error) {
-	f, err := os.Open(path)
+func tail(path string, n int) (list []Event, err error) {
+	_, err = jsonl.Tail(path, 4<<10, func(lines []byte) bool {
+		list = lastIn(lines, n)
+		return len(list) == n
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
-	for window := int64(4 << 10); ; window *= 8 {
-		start := max(0, size-window)
-		tail := make([]byte, size-start)
-		if _, err := f.ReadAt(tail, start); err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("read journal: %w", err)
-		}
-		if list := lastIn(tail, start == 0, n); len(list) == n || start == 0 {
-			return list, nil
-		}
-	}
+	return list, nil
 }
 
-// lastIn finds the last n events in the end of a journal; unless it is whole, its
-// first line may be half of one.
-func lastIn(tail []byte, whole bool, n int) (list []Event) {
-	lines := bytes.Split(tail, []byte("\n"))
-	if !whole {
-		lines = lines[1:]
-	}
+// lastIn finds the last n events in the end of a journal.
+func lastIn(end []byte, n int) (list []Event) {
+	lines := bytes.Split(end, []byte("\n"))
 	for i := len(lines) - 1; i >= 0 && len(list) < n; i-- {
 		if e, ok := parse(lines[i]); ok {
 			list = append(list, e)
