@@ -21,6 +21,14 @@ type Dotenv struct {
 // read, and whose child a process is says the one that started it.
 var unheard = [...]string{"ROUSE_HOME", "ROUSE_CHILD"}
 
+// Alone is the process as it was started, without the .env of a home.
+func (p Process) Alone() Process {
+	if p.Dotenv != nil {
+		p.Environ, p.Dotenv = p.Dotenv.Given, nil
+	}
+	return p
+}
+
 // In is the process in a home. The variables of its .env stand before those of the
 // environment: of a name that comes twice the last one counts, so the environment
 // beats the file, and redaction knows both.

@@ -23,7 +23,6 @@ import (
 	"rouse/internal/loopback"
 	"rouse/internal/proc"
 	"rouse/proxy"
-	"rouse/scratchpad/observation"
 	"rouse/setup"
 	"rouse/tools"
 )
@@ -72,9 +71,9 @@ func (a *app) proxy(o proxyOptions, command []string) error {
 	if err != nil {
 		return usage(err)
 	}
-	turn := &proxyTurn{dir: s.Home.Memory(), id: p.Notes.Session, opt: s.Observations()}
-	p.Turn, p.Threshold = sync.OnceValues(turn.open), int(s.Config.Observations.Threshold)
-	defer turn.close()
+	place := &proxy.Place{Dir: s.Home.Memory(), ID: p.Notes.Session, Options: s.Observations()}
+	p.Turn, p.Threshold = sync.OnceValues(place.Open), int(s.Config.Observations.Threshold)
+	defer place.Close()
 	ctx, stop := untilSignal() // but not by SIGPIPE: a client that goes would end us before the server
 	defer stop()
 	if o.listen == "" {
@@ -96,7 +95,7 @@ func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy
 	hide := s.Hidden()
 	p := &proxy.Proxy{
 		Command: command, Mode: tools.NoteMode(s.Config.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
-		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.given()), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
+		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.process().Alone().Environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
 	}
 	if (len(command) > 0) == (o.url != "") {
 		return nil, errors.New("give either --url or, after --, the command of a server")
@@ -175,41 +174,4 @@ func (a *app) listen(ctx context.Context, addr string, p *proxy.Proxy) error {
 		return err
 	}
 	return nil
-}
-
-// proxyTurn is a proxy's place in the home's store, which is opened when
-// something is put there.
-type proxyTurn struct {
-	dir, id string
-	opt     observation.Options
-
-	store *observation.Store
-	turn  *observation.Turn
-}
-
-func (t *proxyTurn) open() (*observation.Turn, error) {
-	due := observation.Due(t.dir, t.opt.TTL, t.opt.Now())
-	s, err := observation.Open(t.dir, t.opt)
-	if err != nil {
-		return nil, err
-	}
-	t.store = s
-	if due {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		_, _ = s.GC(ctx) // what is left is collected another time
-	}
-	t.turn, err = s.Begin(t.id, proc.Self())
-	return t.turn, err
-}
-
-// close ends the turn. One that cannot be ended is ended by another process,
-// which sees that ours is gone.
-func (t *proxyTurn) close() {
-	if t.turn != nil {
-		_ = t.turn.End()
-	}
-	if t.store != nil {
-		_ = t.store.Close()
-	}
 }

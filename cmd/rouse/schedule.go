@@ -62,7 +62,7 @@ func (a *app) schedule(dirs []string, limit int) error {
 	if err != nil {
 		return err
 	}
-	w := &setup.Waker{Process: a.alone(), Program: program, Say: func(dir, text string) {
+	w := &setup.Waker{Process: a.process().Alone(), Program: program, Say: func(dir, text string) {
 		fmt.Fprintf(a.stderr, "%s %s: %s\n", a.now().Format(time.DateTime), dir, a.redacted(text))
 	}}
 	s := w.Scheduler(dirs, limit)

@@ -14,24 +14,11 @@ func (a *app) process() setup.Process {
 	return setup.Process{Environ: a.environ, Dotenv: a.dotenv, Now: a.now, Version: version()}
 }
 
-// alone is the process as it was started, without the .env of a home.
-func (a *app) alone() setup.Process {
-	return setup.Process{Environ: a.given(), Now: a.now, Version: version()}
-}
-
-// given is the environment that the process was started with.
-func (a *app) given() []string {
-	if a.dotenv != nil {
-		return a.dotenv.Given
-	}
-	return a.environ
-}
-
 func (a *app) getenv(name string) string { return a.process().Getenv(name) }
 
 // openHome finds the home: flag, then environment, then the current folder.
 func (a *app) openHome() (home.Home, error) {
-	h, err := home.Open(cmp.Or(a.home, a.alone().Getenv("ROUSE_HOME"), "."))
+	h, err := home.Open(cmp.Or(a.home, a.process().Alone().Getenv("ROUSE_HOME"), "."))
 	if err == nil && a.dotenv == nil {
 		a.readEnv(h)
 	}

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 
 // checkServers starts the MCP servers of the home and says what is wrong with
 // them. Without any there is nothing to check.
-func checkServers(home *setup.Setup) []check {
+func checkServers(home *setup.Setup) []setup.Check {
 	c, err := home.Servers()
 	if err != nil {
-		return []check{{Check: "mcp", Found: err.Error(), Hint: "mend .mcp.json"}}
+		return []setup.Check{{Check: "mcp", Found: err.Error(), Hint: "mend .mcp.json"}}
 	}
 	if len(c.Servers) == 0 {
 		return nil
@@ -23,16 +23,16 @@ func checkServers(home *setup.Setup) []check {
 	s := home.StartServers(context.Background(), c)
 	defer s.Close()
 	hide := home.Redactor()
-	checks := []check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
+	checks := []setup.Check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
 	for _, p := range s.Problems() {
-		checks = append(checks, check{Check: "mcp", Found: text.Line(hide.String(p), 500)})
+		checks = append(checks, setup.Check{Check: "mcp", Found: text.Line(hide.String(p), 500)})
 	}
 	return append(checks, checkNotes(s.Tools())...)
 }
 
 // checkNotes names the tools that have a parameter of their own in the place of
 // the one for notes.
-func checkNotes(list []tools.Tool) []check {
+func checkNotes(list []tools.Tool) []setup.Check {
 	var own []string
 	for _, t := range list {
 		if tools.HasOwnNote(t.Parameters()) {
@@ -42,6 +42,6 @@ func checkNotes(list []tools.Tool) []check {
 	if own == nil {
 		return nil
 	}
-	return []check{{Check: "notes", OK: true, Found: "calls of " + strings.Join(own, ", ") + " come without notes",
+	return []setup.Check{{Check: "notes", OK: true, Found: "calls of " + strings.Join(own, ", ") + " come without notes",
 		Hint: "they have a parameter " + tools.NoteParam + " of their own, and keep it"}}
 }

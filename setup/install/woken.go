@@ -1,4 +1,4 @@
-package main
+package install
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// checkWoken finds what wakes the home, and how its command begins; where nothing
+// Woken finds what wakes the home, and how its command begins; where nothing
 // does, it is the beginning of what install would write.
-func (a *app) checkWoken(j job, s *setup.Setup) (prefix string, checks []check) {
+func (j Job) Woken(s *setup.Setup) (prefix string, checks []setup.Check) {
 	if tab, err := j.crontab(); err == nil {
 		if prefix, ok := j.installedPrefix(tab); ok {
-			return prefix, append([]check{j.checkCron(prefix)}, dated(prefix)...)
+			return prefix, append([]setup.Check{j.checkCron(prefix)}, dated(prefix)...)
 		}
 	}
 	for _, via := range []string{"systemd", "launchd"} {
@@ -21,19 +21,19 @@ func (a *app) checkWoken(j job, s *setup.Setup) (prefix string, checks []check) 
 		}
 	}
 	if sum, err := s.Slots().Summary(s.Config.Schedule); err == nil && sum.Last != nil && len(sum.Problems) == 0 {
-		return j.prefix(), []check{{Check: "woken", OK: true,
+		return j.prefix(), []setup.Check{{Check: "woken", OK: true,
 			Found: "install has written nothing, but something took the slot of " + setup.Clock(sum.Last.Slot), Hint: "is that rouse schedule? then see that it starts with the machine"}}
 	}
-	return j.prefix(), []check{{Check: "woken", Found: "nothing wakes the home: neither an entry in crontab nor a timer",
+	return j.prefix(), []setup.Check{{Check: "woken", Found: "nothing wakes the home: neither an entry in crontab nor a timer",
 		Hint: "call rouse install, or run rouse schedule as a service"}}
 }
 
 // checkCron looks at the home's entry in the crontab, and for the daemon.
-func (j job) checkCron(prefix string) check {
-	c := check{Check: "woken", Found: "by cron, every minute"}
+func (j Job) checkCron(prefix string) setup.Check {
+	c := setup.Check{Check: "woken", Found: "by cron, every minute"}
 	switch running, known := cronRuns(); {
-	case !strings.HasSuffix(prefix, " "+quoted(j.program)):
-		c.Found, c.Hint = "the crontab starts another program than this one, "+j.program, "call rouse install again"
+	case !strings.HasSuffix(prefix, " "+Quoted(j.Program)):
+		c.Found, c.Hint = "the crontab starts another program than this one, "+j.Program, "call rouse install again"
 	case known && !running:
 		c.Found, c.Hint = "the crontab has an entry, but no cron runs here", "start cron, or run rouse schedule as a service"
 	default:
@@ -43,17 +43,17 @@ func (j job) checkCron(prefix string) check {
 }
 
 // dated tells of what an older version installed, which works as it did.
-func dated(installed string) []check {
+func dated(installed string) []setup.Check {
 	if !strings.Contains(installed, sources) && !strings.Contains(installed, "\nEnvironmentFile=") {
 		return nil
 	}
-	return []check{{Check: "woken", OK: true, Found: "by what an older version installed: other programs than rouse hold the values of .env",
+	return []setup.Check{{Check: "woken", OK: true, Found: "by what an older version installed: other programs than rouse hold the values of .env",
 		Hint: "call rouse install again, in the same way"}}
 }
 
 // starts says whether a unit starts this program.
-func (j job) starts(unit string) bool {
-	for _, word := range []string{systemdWord(j.program), ">" + xmlText(j.program) + "<", xmlText("exec " + quoted(j.program) + " run")} {
+func (j Job) starts(unit string) bool {
+	for _, word := range []string{systemdWord(j.Program), ">" + xmlText(j.Program) + "<", xmlText("exec " + Quoted(j.Program) + " run")} {
 		if strings.Contains(unit, word) {
 			return true
 		}
@@ -62,7 +62,7 @@ func (j job) starts(unit string) bool {
 }
 
 // checkUnits looks at the home's unit files, if there are any.
-func (j job) checkUnits(via string) ([]check, bool) {
+func (j Job) checkUnits(via string) ([]setup.Check, bool) {
 	files, err := j.files(via)
 	if err != nil {
 		return nil, false
@@ -71,21 +71,21 @@ func (j job) checkUnits(via string) ([]check, bool) {
 	if err != nil {
 		return nil, false
 	}
-	c := check{Check: "woken", Found: "by " + via + ", every minute"}
+	c := setup.Check{Check: "woken", Found: "by " + via + ", every minute"}
 	if !j.starts(string(text)) {
-		c.Found, c.Hint = files[0].path+" starts another program than this one, "+j.program, "call rouse install --via "+via+" again"
-		return []check{c}, true
+		c.Found, c.Hint = files[0].path+" starts another program than this one, "+j.Program, "call rouse install --via "+via+" again"
+		return []setup.Check{c}, true
 	}
 	if via == "systemd" {
 		if state, err := j.tool(nil, "systemctl", "--user", "is-active", j.name()+".timer"); err != nil {
 			c.Found, c.Hint = "its timer is not active: "+strings.TrimSpace(state+err.Error()), "call rouse install --via systemd again"
-			return []check{c}, true
+			return []setup.Check{c}, true
 		}
 		if linger, err := j.tool(nil, "loginctl", "show-user", fmt.Sprint(os.Getuid()), "--property=Linger", "--value"); err == nil && strings.TrimSpace(linger) == "no" {
 			c.Found, c.Hint = "its timer ends when you log out", "call: loginctl enable-linger"
-			return []check{c}, true
+			return []setup.Check{c}, true
 		}
 	}
 	c.OK = true
-	return append([]check{c}, dated(string(text))...), true
+	return append([]setup.Check{c}, dated(string(text))...), true
 }

@@ -1,4 +1,4 @@
-package main
+package install
 
 import (
 	"bytes"
@@ -19,15 +19,15 @@ import (
 type unit struct{ path, text string }
 
 // files are the files that run the job every minute.
-func (j job) files(via string) ([]unit, error) {
-	home := j.app.getenv("HOME")
+func (j Job) files(via string) ([]unit, error) {
+	home := j.process.Getenv("HOME")
 	if home == "" {
 		return nil, errors.New("$HOME is not set")
 	}
 	if via == "launchd" {
 		return []unit{{filepath.Join(home, "Library", "LaunchAgents", j.name()+".plist"), j.plist()}}, nil
 	}
-	dir := filepath.Join(cmp.Or(j.app.getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user")
+	dir := filepath.Join(cmp.Or(j.process.Getenv("XDG_CONFIG_HOME"), filepath.Join(home, ".config")), "systemd", "user")
 	return []unit{
 		{filepath.Join(dir, j.name()+".service"), j.service()},
 		{filepath.Join(dir, j.name()+".timer"), j.timer()},
@@ -43,7 +43,7 @@ func systemdWord(s string) string {
 // systemdPath is the value of a setting that takes a path, where quotes are none.
 func systemdPath(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-func (j job) service() string {
+func (j Job) service() string {
 	env := "Environment=" + strings.ReplaceAll(systemdWord("PATH="+j.path), "$$", "$") + "\n"
 	if j.zone != "" {
 		env += "Environment=" + systemdWord("TZ="+j.zone) + "\n"
@@ -60,10 +60,10 @@ StandardOutput=append:%[2]s/logs/due.log
 StandardError=inherit
 TimeoutStopSec=60
 SuccessExitStatus=3 75
-`, j.home.Dir, systemdPath(j.home.Dir), env, systemdWord(j.program), systemdWord(j.home.Dir))
+`, j.home.Dir, systemdPath(j.home.Dir), env, systemdWord(j.Program), systemdWord(j.home.Dir))
 }
 
-func (j job) timer() string {
+func (j Job) timer() string {
 	return fmt.Sprintf(`# Written by rouse install for %s; removed by rouse uninstall.
 [Unit]
 Description=Rouse: look every minute whether a slot is due
@@ -84,14 +84,14 @@ func xmlText(s string) string {
 	return b.String()
 }
 
-func (j job) plist() string {
+func (j Job) plist() string {
 	text := func(s string) string { return "<string>" + xmlText(s) + "</string>" }
 	log := j.home.DueLog()
 	zone := ""
 	if j.zone != "" {
 		zone = "<key>TZ</key>" + text(j.zone)
 	}
-	command := text(j.program) + text("run") + text("--due") + text("--home") + text(j.home.Dir)
+	command := text(j.Program) + text("run") + text("--due") + text("--home") + text(j.home.Dir)
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Written by rouse install; removed by rouse uninstall. -->
@@ -108,40 +108,40 @@ func (j job) plist() string {
 }
 
 // putFiles writes the files, and has the system take them in.
-func (j job) putFiles(via string) error {
+func (j Job) putFiles(via string) (hint string, err error) {
 	files, err := j.files(via)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if via == "systemd" {
 		if err := j.verify(files); err != nil {
-			return err
+			return "", err
 		}
 	}
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
-			return err
+			return "", err
 		}
 		if err := disk.Replace(disk.OS{}, f.path, []byte(f.text), 0o644); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if via == "launchd" {
 		_, _ = j.tool(nil, "launchctl", "unload", files[0].path) // an older one
 		_, err = j.tool(nil, "launchctl", "load", "-w", files[0].path)
-		return err
+		return "", err
 	}
 	if _, err = j.tool(nil, "systemctl", "--user", "daemon-reload"); err == nil {
 		_, err = j.tool(nil, "systemctl", "--user", "enable", "--now", j.name()+".timer")
 	}
 	if err == nil {
-		fmt.Fprintln(j.app.stdout, "so that it also runs while you are not logged in, call: loginctl enable-linger")
+		hint = "so that it also runs while you are not logged in, call: loginctl enable-linger"
 	}
-	return err
+	return hint, err
 }
 
 // verify lets systemd check the units before they are installed, where it can.
-func (j job) verify(files []unit) error {
+func (j Job) verify(files []unit) error {
 	dir, err := os.MkdirTemp("", "rouse")
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (j job) verify(files []unit) error {
 	return err
 }
 
-func (j job) removeFiles(via string) (found bool, err error) {
+func (j Job) removeFiles(via string) (found bool, err error) {
 	files, err := j.files(via)
 	if err != nil {
 		return false, nil

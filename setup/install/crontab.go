@@ -1,4 +1,4 @@
-package main
+package install
 
 import (
 	"errors"
@@ -7,18 +7,18 @@ import (
 )
 
 // The marks around what install writes into a crontab.
-func (j job) begin() string { return "# rouse begin " + j.home.Dir }
-func (j job) end() string   { return "# rouse end " + j.home.Dir }
+func (j Job) begin() string { return "# rouse begin " + j.home.Dir }
+func (j Job) end() string   { return "# rouse end " + j.home.Dir }
 
 // prefix is what comes before the verb of a command: the folder, the variables that
 // it gets, and the program, in whose place no shell stays. The variables of .env
 // are not among them: Rouse reads it, and a shell would show them to others.
-func (j job) prefix() string {
+func (j Job) prefix() string {
 	zone := ""
 	if j.zone != "" {
-		zone = " TZ=" + quoted(j.zone)
+		zone = " TZ=" + Quoted(j.zone)
 	}
-	return fmt.Sprintf("cd %s && export PATH=%s%s && exec %s", quoted(j.home.Dir), quoted(j.path), zone, quoted(j.program))
+	return fmt.Sprintf("cd %s && export PATH=%s%s && exec %s", Quoted(j.home.Dir), Quoted(j.path), zone, Quoted(j.Program))
 }
 
 // sources is how the commands of older versions had a shell read .env.
@@ -30,14 +30,17 @@ const everyMinute, due, dueLog = "* * * * * ", " run --due --home ", " >>logs/du
 // cronBlock is the entry of the home with its marks. In a command of cron a
 // percent sign ends the line, unless it is escaped; behind a backslash, which
 // escapes what follows it, an end and a beginning of quotes stand between the two.
-func (j job) cronBlock() string {
-	command := j.prefix() + due + quoted(j.home.Dir) + dueLog
+func (j Job) cronBlock() string {
+	command := j.prefix() + due + Quoted(j.home.Dir) + dueLog
 	command = strings.NewReplacer(`\%`, `\''\%`, "%", `\%`).Replace(command)
 	return j.begin() + "\n" + everyMinute + command + "\n" + j.end() + "\n"
 }
 
+// Command is what the machine runs, whose beginning is the prefix.
+func (j Job) Command(prefix string) string { return prefix + due + Quoted(j.home.Dir) }
+
 // installedPrefix is the prefix of the command that the crontab has for the home.
-func (j job) installedPrefix(tab string) (prefix string, ok bool) {
+func (j Job) installedPrefix(tab string) (prefix string, ok bool) {
 	_, after, found := cutLine(tab, j.begin())
 	block, _, ended := cutLine(after, j.end())
 	line, isLine := strings.CutPrefix(block, everyMinute)
@@ -46,7 +49,7 @@ func (j job) installedPrefix(tab string) (prefix string, ok bool) {
 }
 
 // crontab is what the user's crontab holds; a user without one has an empty one.
-func (j job) crontab() (string, error) {
+func (j Job) crontab() (string, error) {
 	text, err := j.tool(nil, "crontab", "-l")
 	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no crontab for") {
 		return "", nil
@@ -55,7 +58,7 @@ func (j job) crontab() (string, error) {
 }
 
 // without is a crontab without the home's entry; every other line is as it was.
-func (j job) without(tab string) (rest string, found bool, err error) {
+func (j Job) without(tab string) (rest string, found bool, err error) {
 	before, after, found := cutLine(tab, j.begin())
 	if !found {
 		return tab, false, nil
@@ -79,7 +82,7 @@ func cutLine(text, line string) (before, after string, found bool) {
 	return text, "", false
 }
 
-func (j job) putCron() error {
+func (j Job) putCron() error {
 	tab, err := j.crontab()
 	if err != nil {
 		return err
@@ -97,7 +100,7 @@ func (j job) putCron() error {
 	return nil
 }
 
-func (j job) removeCron() (bool, error) {
+func (j Job) removeCron() (bool, error) {
 	tab, err := j.crontab()
 	if err != nil {
 		if strings.Contains(err.Error(), "no such program") {
@@ -113,7 +116,7 @@ func (j job) removeCron() (bool, error) {
 }
 
 // writeCron writes the crontab and reads it again.
-func (j job) writeCron(text string) error {
+func (j Job) writeCron(text string) error {
 	if _, err := j.tool([]byte(text), "crontab", "-"); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package install
 
 // cronRuns cannot know whether a cron daemon runs.
 func cronRuns() (running, known bool) { return false, false }

@@ -1,16 +1,17 @@
-package main
+package doctor
 
 import (
 	"fmt"
 	"strings"
 
 	"rouse/home"
+	"rouse/setup"
 )
 
 // checkPrivate says what other users of the machine can get at. That fails
 // nothing: homes made before were like that.
-func checkPrivate(h home.Home) check {
-	c := check{Check: "private", OK: true, Found: "closed to other users of this machine"}
+func checkPrivate(h home.Home) setup.Check {
+	c := setup.Check{Check: "private", OK: true, Found: "closed to other users of this machine"}
 	paths, err := h.Exposed()
 	switch {
 	case err != nil:
@@ -22,20 +23,20 @@ func checkPrivate(h home.Home) check {
 	return c
 }
 
-// mend closes the home to other users, and examines it then.
-func (a *app) mend(h home.Home) []check {
+// Mend closes the home to other users, and examines it then.
+func (d Doctor) Mend(h home.Home) []setup.Check {
 	paths, err := h.Exposed()
 	if err == nil {
 		paths, err = home.Protect(paths)
 	}
-	c := check{Check: "mended", OK: err == nil, Found: "nothing was open to other users of this machine"}
+	c := setup.Check{Check: "mended", OK: err == nil, Found: "nothing was open to other users of this machine"}
 	if len(paths) > 0 {
 		c.Found = "closed to other users of this machine: " + pathsOf(h, paths)
 	}
 	if err != nil {
 		c.Hint = err.Error()
 	}
-	return append([]check{c}, a.examine(h)...)
+	return append([]setup.Check{c}, d.Examine(h)...)
 }
 
 // pathsOf names paths of the home, the first five of them.

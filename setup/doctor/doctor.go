@@ -1,0 +1,227 @@
+// Package doctor checks everything that a home needs, and says what this system does
+// not enforce: at once, and as a process sees it that cron would start.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"rouse/agent"
+	"rouse/home"
+	"rouse/internal/proc"
+	"rouse/internal/vault"
+	"rouse/setup"
+)
+
+// Doctor is who examines homes.
+type Doctor struct {
+	setup.Process
+	// Hidden says that children cannot read the memory of this process.
+	Hidden bool
+}
+
+// Examine checks a home.
+func (d Doctor) Examine(h home.Home) []setup.Check {
+	checks := []setup.Check{
+		{Check: "home", OK: true, Found: h.Dir},
+		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), d.checkClock(h), checkJournals(h), checkProgram(h),
+	}
+	checks = append(checks, d.checkVariables(h)...)
+	if d.Dotenv.Err != nil {
+		return checks
+	}
+	s, err := setup.Open(h, d.Process)
+	if err != nil {
+		return append(checks, setup.Check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
+	}
+	checks = append(checks, setup.Check{Check: "configuration", OK: true, Found: h.Rel(h.Config())}, d.checkModel(s))
+	checks = append(checks, checkTools(s)...)
+	checks = append(checks, checkServers(s)...)
+	for _, g := range append(proc.Enforced(), d.guard()) {
+		checks = append(checks, checkGuard(g))
+	}
+	return checks
+}
+
+// checkVariables looks at .env, if there is one. Only what cannot be read fails.
+func (d Doctor) checkVariables(h home.Home) []setup.Check {
+	env := d.Dotenv
+	c := setup.Check{Check: "variables", Found: fmt.Sprintf(".env, %d", len(env.All))}
+	if env.Err != nil {
+		c.Found = env.Err.Error()
+		return []setup.Check{c}
+	}
+	if len(env.All) == 0 {
+		return nil
+	}
+	if c.OK = true; slices.ContainsFunc(env.All, func(v vault.Variable) bool { return v.Name == "ROUSE_HOME" }) {
+		c.Hint = "ROUSE_HOME in it counts for nothing: the home is found first"
+	}
+	if err := vault.CheckEnv(h.Env()); err != nil {
+		c.Hint = err.Error()
+	}
+	return []setup.Check{c}
+}
+
+func (d Doctor) guard() proc.Guard {
+	g := proc.Guard{Name: "tools cannot read rouse's memory and environment", Enforced: d.Hidden}
+	if !g.Enforced {
+		g.Detail = "the keys are there: on Linux, run rouse as another user than root"
+	}
+	return g
+}
+
+// checkGuard says what this system does not enforce; that fails nothing.
+func checkGuard(g proc.Guard) setup.Check {
+	if g.Enforced {
+		return setup.Check{Check: "enforced", OK: true, Found: g.Name}
+	}
+	return setup.Check{Check: "not enforced", OK: true, Found: g.Name, Hint: g.Detail}
+}
+
+func checkRules(h home.Home) setup.Check {
+	rules, err := h.ReadRules()
+	switch {
+	case err != nil:
+		return setup.Check{Check: "rules", Found: err.Error()}
+	case strings.TrimSpace(rules) == "":
+		return setup.Check{Check: "rules", Found: "rules.md is empty", Hint: "say in it what the agent is and how it works"}
+	}
+	return setup.Check{Check: "rules", OK: true, Found: fmt.Sprintf("rules.md, %d bytes", len(rules))}
+}
+
+func checkState(h home.Home) setup.Check {
+	s, hash, err := h.Load()
+	_, missing := os.Lstat(h.Active())
+	switch {
+	case err != nil && missing != nil: // it would begin with initial.yaml
+		return setup.Check{Check: "memory", Found: err.Error(), Hint: "mend that file, or remove it: a memory then begins empty"}
+	case err != nil:
+		return setup.Check{Check: "memory", Found: err.Error(), Hint: "mend the line, or put the memory aside with rouse reset"}
+	case hash == "":
+		return setup.Check{Check: "memory", OK: true, Found: "none yet; the next cycle begins with the initial state"}
+	case s.Large():
+		return setup.Check{Check: "memory", OK: true, Found: "readable", Hint: "it is above 512 KiB: each request to the model carries it"}
+	}
+	return setup.Check{Check: "memory", OK: true, Found: "readable"}
+}
+
+func checkWritable(h home.Home) setup.Check {
+	for _, dir := range []string{h.Memory(), h.Logs()} {
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			dir = h.Dir
+		}
+		f, err := os.CreateTemp(dir, ".doctor.*.tmp")
+		if err != nil {
+			return setup.Check{Check: "folders", Found: err.Error(), Hint: "the agent must be able to write there"}
+		}
+		f.Close()
+		if err := os.Remove(f.Name()); err != nil {
+			return setup.Check{Check: "folders", Found: err.Error()}
+		}
+	}
+	return setup.Check{Check: "folders", OK: true, Found: "writable"}
+}
+
+// lowSpace is the free space below which a cycle may not be able to save.
+const lowSpace = 64 << 20
+
+func checkSpace(h home.Home) setup.Check {
+	var st unix.Statfs_t
+	if err := unix.Statfs(h.Dir, &st); err != nil {
+		return setup.Check{Check: "disk", Found: err.Error()}
+	}
+	free := uint64(st.Bavail) * uint64(st.Bsize)
+	return setup.Check{Check: "disk", OK: free >= lowSpace, Found: fmt.Sprintf("%d MiB free", free>>20)}
+}
+
+func (d Doctor) checkClock(h home.Home) setup.Check {
+	list, err := agent.Summaries(h, 1)
+	if err != nil {
+		return setup.Check{Check: "cycles", Found: err.Error()}
+	}
+	if len(list) == 0 {
+		return setup.Check{Check: "cycles", OK: true, Found: "none yet"}
+	}
+	c := list[0]
+	if c.Began.After(d.Now().Add(time.Minute)) {
+		return setup.Check{Check: "cycles", Found: "the newest cycle, " + c.Cycle + ", lies in the future", Hint: "check the clock and the time zone"}
+	}
+	if c.Outcome == agent.Interrupted {
+		return setup.Check{Check: "cycles", OK: true, Found: c.Cycle + " was interrupted", Hint: "the next wake settles it"}
+	}
+	return setup.Check{Check: "cycles", OK: true, Found: "the newest is " + c.Cycle + ", " + c.Outcome}
+}
+
+func checkTools(s *setup.Setup) []setup.Check {
+	set, err := s.Tools()
+	if err != nil {
+		return []setup.Check{{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}}
+	}
+	var names []string
+	for _, t := range set.All() {
+		names = append(names, t.Name)
+	}
+	return append([]setup.Check{{Check: "tools", OK: true, Found: strings.Join(names, ", ")}}, checkNotes(set.All())...)
+}
+
+// modelPatience is how long the doctor waits for the model's server.
+const modelPatience = 10 * time.Second
+
+func (d Doctor) checkModel(s *setup.Setup) setup.Check {
+	m := s.Config.Model
+	if err := s.CheckURL(); err != nil { // the key is not sent there
+		return setup.Check{Check: "model", Found: err.Error()}
+	}
+	if m.Provider == "offline" {
+		return setup.Check{Check: "model", OK: true, Found: "offline: it carries out tasks that are written as calls",
+			Hint: "for a real model set " + m.APIKeyEnv + ", or OPENAI_BASE_URL for a local server"}
+	}
+	if err := s.CheckModel(); err != nil {
+		return setup.Check{Check: "model", Found: err.Error()}
+	}
+	base := m.BaseURL
+	if base == "" {
+		base = "https://api.openai.com/v1"
+	}
+	found := fmt.Sprintf("%s at %s", m.Name, base)
+	status, err := ask(strings.TrimRight(base, "/")+"/models", d.Getenv(m.APIKeyEnv))
+	switch {
+	case err != nil:
+		return setup.Check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and model.base_url"}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return setup.Check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status), Hint: "check the key in " + m.APIKeyEnv}
+	case status == http.StatusNotFound:
+		return setup.Check{Check: "model", Found: found + ": HTTP 404", Hint: "does model.base_url end in /v1?"}
+	case status >= 500:
+		return setup.Check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status)}
+	}
+	return setup.Check{Check: "model", OK: true, Found: found + ", reachable"}
+}
+
+// ask sends one GET request and gives the status.
+func ask(url, key string) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), modelPatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req) // a redirect is an answer
+	if err != nil {
+		return 0, err
+	}
+	resp.Body.Close()
+	return resp.StatusCode, nil
+}
