@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 )
@@ -31,9 +27,6 @@ var readModes = map[string]string{
 	"full": "", "head": "n", "tail": "n", "range": "n start end", "lines": "start end",
 	"grep": "pattern ignore-case context", "json": "query",
 }
-
-// maxResults bounds what a JSON query gives, in bytes.
-const maxResults = 256 << 20
 
 func (a *app) newObservationRead() *cobra.Command {
 	var r reading
@@ -109,141 +102,37 @@ func holds(words, word string) bool {
 }
 
 func (a *app) readObservation(c *observation.Content, r reading) error {
-	p := a.printer(c)
-	if holds("grep json full", r.mode) {
-		return p.whole(r)
+	p := observation.Printer{Content: c, Hide: a.setup.Hidden(), Out: shown(a.stdout)}
+	switch r.mode {
+	case "grep":
+		return found(p.Grep(context.Background(), r.find))
+	case "json":
+		return p.JSON(context.Background(), r.query)
+	case "full":
+		return p.Whole()
 	}
 	unit, start, end, err := c.Span(r.mode, r.n, r.start, r.end)
 	if err != nil {
 		return err
 	}
-	return p.slice(unit, start, end)
+	return p.Range(unit, start, end)
 }
 
-// printer prints an observation without secrets.
-type printer struct {
-	c    *observation.Content
-	hide *redact.Redactor
-	out  io.Writer
-}
-
-func (a *app) printer(c *observation.Content) printer {
-	return printer{c, a.setup.Hidden(), shown(a.stdout)}
-}
-
-// whole prints what is found in all of it.
-func (p printer) whole(r reading) (err error) {
-	out := p.hide.Writer(p.out)
-	defer func() { err = cmp.Or(err, out.Close()) }()
-	c := p.c
-	switch r.mode {
-	case "grep":
-		return p.grep(r.find, out)
-	case "json":
-		found, err := c.JSON(context.Background(), r.query, maxResults)
-		if err == nil {
-			_, err = out.Write(found.Data)
-		}
-		if err == nil && found.Cut {
-			err = fmt.Errorf("the results are cut off at %d MiB; narrow the query", maxResults>>20)
-		}
-		return err
-	}
-	_, err = c.WriteTo(out)
-	return err
-}
-
-// part prints a part without the secrets that reach into it.
-func (p printer) part(part observation.Part) error {
-	data, err := p.c.Hidden(part, p.hide)
-	if err == nil {
-		_, err = p.out.Write(data)
+// found is the exit code of a search.
+func found(any bool, err error) error {
+	if err == nil && !any {
+		return &coded{exitFailed, nil}
 	}
 	return err
-}
-
-// slice writes a part of any size, a line that is longer than a piece too.
-func (p printer) slice(unit observation.Unit, start, end int64) error {
-	for start < end {
-		part, err := p.c.Slice(unit, start, end, 1<<20)
-		if err != nil || part.End <= start {
-			return err
-		}
-		if err := p.part(part); err != nil {
-			return err
-		}
-		if part.Cut {
-			next, err := p.restOfLine(part)
-			if err != nil {
-				return err
-			}
-			part.End = next
-		}
-		start = part.End
-	}
-	return nil
-}
-
-// restOfLine writes what follows the beginning of a long line, and gives the
-// number of the next line.
-func (p printer) restOfLine(line observation.Part) (int64, error) {
-	at := line.Char + int64(utf8.RuneCount(line.Data))
-	for {
-		part, err := p.c.Slice(observation.Chars, at, at+1<<20, 1<<20)
-		if err != nil {
-			return 0, err
-		}
-		i := bytes.IndexByte(part.Data, '\n')
-		if i >= 0 {
-			part.Data = part.Data[:i+1]
-		}
-		if err := p.part(part); err != nil {
-			return 0, err
-		}
-		if i >= 0 || part.End >= part.Total {
-			return line.Start + 1, nil
-		}
-		at = part.End
-	}
 }
 
 // shown is where text of others is written to: as it is, or to a terminal with
 // what that would obey escaped.
 func shown(w io.Writer) io.Writer {
 	if terminal(w).isTerminal {
-		return &escaping{w: w}
+		return &text.Escaping{W: w}
 	}
 	return w
-}
-
-// escaping writes whole characters, with control characters other than newline
-// and tab escaped.
-type escaping struct {
-	w    io.Writer
-	part []byte // of a character whose rest is still to come
-}
-
-func (e *escaping) Write(p []byte) (int, error) {
-	all := append(e.part, p...)
-	whole := len(all)
-	for i := max(0, len(all)-utf8.UTFMax+1); i < len(all); i++ {
-		if utf8.RuneStart(all[i]) && !utf8.FullRune(all[i:]) {
-			whole = i
-		}
-	}
-	e.part = append([]byte(nil), all[whole:]...)
-	var b strings.Builder
-	for _, r := range string(all[:whole]) {
-		if r == '\n' || r == '\t' {
-			b.WriteRune(r)
-		} else {
-			b.WriteString(text.Line(string(r), 1))
-		}
-	}
-	if _, err := io.WriteString(e.w, b.String()); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 func (a *app) newObservationGrep() *cobra.Command {
@@ -258,52 +147,10 @@ Exit codes: 0, 1 if nothing matches or there is no such observation, 2 usage.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			q.Pattern = args[1]
 			return a.withContent(args[0], func(c *observation.Content) error {
-				return a.printer(c).whole(reading{mode: "grep", find: q})
+				return a.readObservation(c, reading{mode: "grep", find: q})
 			})
 		},
 	}
 	addGrepFlags(c.Flags(), &q)
 	return c
-}
-
-// longestLine is the longest line that grep prints whole, in characters.
-const longestLine = 1 << 20
-
-// grep writes all lines that match, as grep -n does; of one that is
-// very long, the part about the match.
-func (p printer) grep(q observation.Query, out io.Writer) error {
-	q.MaxMatches, q.MaxBytes, q.LineChars, q.Partial = 100_000, 8<<20, longestLine, true
-	for {
-		found, err := p.c.Grep(context.Background(), q)
-		if err != nil {
-			return err
-		}
-		if q.From == 0 && found.Matches == 0 {
-			return &coded{exitFailed, nil}
-		}
-		if p.c.Kind != observation.Binary { // of which lines are whole, or about a match
-			if err := p.c.HideLines(found.Lines, p.hide); err != nil {
-				return err
-			}
-		}
-		var b bytes.Buffer
-		for _, l := range found.Lines {
-			mark := "-"
-			if l.Match {
-				mark = ":"
-			}
-			fmt.Fprintf(&b, "%d%s%s", l.Number, mark, l.Text)
-			if l.Cut {
-				fmt.Fprintf(&b, " [… a part of the line, from character %d]", l.Char)
-			}
-			b.WriteByte('\n')
-		}
-		if _, err := out.Write(b.Bytes()); err != nil {
-			return err
-		}
-		if found.Next == 0 {
-			return nil
-		}
-		q.From = found.Next
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package text
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ func TestEscaping(t *testing.T) {
 	want := "a\tb é\n" + `\u001b[2J\u0000\r` + "\n\ufffd" + `\u202e` + "😀"
 	for cut := range len(text) {
 		var b strings.Builder
-		e := &escaping{w: &b}
+		e := &Escaping{W: &b}
 		for _, part := range []string{text[:cut], text[cut:]} {
 			if n, err := e.Write([]byte(part)); n != len(part) || err != nil {
 				t.Errorf("%d bytes of %q: %v", n, part, err)
