@@ -11,11 +11,8 @@ import (
 	"rouse/agent/model"
 	"rouse/agent/notify"
 	"rouse/agent/retention"
-	"rouse/agent/trust"
 	"rouse/dispatcher"
 	"rouse/home"
-	"rouse/internal/disk"
-	"rouse/internal/redact"
 	"rouse/journal"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
@@ -28,65 +25,49 @@ type Model interface {
 
 // Agent runs cycles in a home. Its fields are set once and not changed after.
 type Agent struct {
-	Home   home.Home
-	Model  Model
-	Tools  *tools.Set
-	Boxes  []OpenBox        // of further tools
-	Redact *redact.Redactor // nil hides nothing
-	Disk   disk.FS          // nil is the machine's
+	Keeper
+	Asking
 
-	// Workspace is where tools work.
-	Workspace string
-	// Mark is in the environment of every process that the cycle's tools start.
-	Mark string
-	// MaxIterations and Timeout bound one cycle; both must be above 0.
-	MaxIterations int
-	Timeout       time.Duration
+	Tools *tools.Set
+	Boxes []OpenBox // of further tools
 	// Observations says how large observations are kept, and Threshold from which
 	// size on, in bytes of their JSON; 0 is 4096.
 	Observations observation.Options
 	Threshold    int
-	// Protocol is how the model is asked, one of the constants; "" is auto.
-	Protocol string
-	// ModelID names the model and where it is, for what is learnt of it.
-	ModelID string
-	// MaxTokens bounds a request, estimated, and KeepResults is how many results
-	// are never pruned while that can be helped; 0 are 32,000 and 3.
-	MaxTokens, KeepResults int
-	// Notes says whether calls are to come with a note of earlier results.
-	Notes tools.NoteMode
-	// Summaries lets the model sum up large outputs, one request each.
-	Summaries bool
-	// NotesMax bounds the notes of the memory at sleep, in bytes; 0 does not.
-	NotesMax int
 	// Locked are keys of the state that the model may not change.
 	Locked []string
 	// Task, unless empty, comes first in this cycle.
 	Task string
-	// Now is the wall clock; nil is time.Now.
-	Now func() time.Time
-	// Budget is what may be spent, Notify whom to tell, Retention how long old
-	// cycles are kept; nil is no limit, nobody and for ever.
+	// Budget is what may be spent, Retention how long old cycles are kept; nil is
+	// no limit and for ever.
 	Budget    *budget.Budget
-	Notify    *notify.Notifier
 	Retention *retention.Store
 	Heartbeat notify.Heartbeat
 	// Waking is what a cycle and the schedule tell each other.
 	Waking Waking
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
-	// ModelName is what the model is called in the journal.
-	ModelName string
-	// MaxOutput is how many tokens a reply may have, for the journal.
-	MaxOutput int
-	// Version is the binary's, and Config the configuration that holds, for people.
-	Version string
-	Config  []byte
-	// Found is what decides where the agent's words go and which programs are its
-	// servers; a cycle refuses what another hand has changed.
-	Found trust.Found
-	// Watch, unless nil, is told of each event as it is journalled.
-	Watch func(journal.Event)
+}
+
+// Asking is how a cycle asks its model.
+type Asking struct {
+	Model Model
+	// ModelName is what the model is called in the journal, and ModelID names it and
+	// where it is, for what is learnt of it.
+	ModelName, ModelID string
+	// Protocol is one of the constants; "" is auto.
+	Protocol string
+	// MaxIterations and Timeout bound one cycle; both must be above 0.
+	MaxIterations int
+	Timeout       time.Duration
+	// MaxTokens bounds a request, estimated, and KeepResults is how many results
+	// are never pruned while that can be helped; 0 are 32,000 and 3. MaxOutput is
+	// how many tokens a reply may have, for the journal.
+	MaxTokens, KeepResults, MaxOutput int
+	// Notes says whether calls are to come with a note of earlier results.
+	Notes tools.NoteMode
+	// Summaries lets the model sum up large outputs, one request each.
+	Summaries bool
 }
 
 // Report is what a cycle came to.
@@ -151,28 +132,34 @@ func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 
 // cycle is [Agent.RunOnce] in a home that is not paused, while it holds the lock.
 func (a *Agent) cycle(ctx context.Context) (Report, error) {
-	c, err := a.wake()
+	w, err := a.wake(a.Observations)
 	if err != nil {
 		return Report{}, err
 	}
-	defer c.unlock()
-	defer c.unshelve()
-	a.Budget.Begin(c.id)
-	return a.sleep(c, limited(a.run(ctx, c)))
+	defer w.unlock()
+	defer w.shelf.close()
+	a.Budget.Begin(w.id)
+	return a.sleep(w, a.run(ctx, w))
 }
 
-// run asks and acts until done, a limit or an error; nil means done.
-func (a *Agent) run(ctx context.Context, c *cycle) error {
+// run makes a cycle of what woke, lets it live and says what came of it.
+func (a *Agent) run(ctx context.Context, w *woken) ran {
 	limit := &Limit{"timeout", fmt.Sprintf("%s of %s used", a.Timeout, a.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
 	defer cancel()
-	pack, err := a.begin(ctx, c)
+	c := a.newCycle(w, w.journal, a.keptText(w.shelf.kept()))
+	return c.ran(limited(c.live(ctx)))
+}
+
+// live asks and acts until done, a limit or an error; nil means done.
+func (c *cycle) live(ctx context.Context) error {
+	pack, err := c.begin(ctx)
 	defer pack()
 	if err != nil {
 		return err
 	}
-	for c.iteration() < a.MaxIterations {
-		done, err := a.iterate(ctx, c)
+	for c.iteration() < c.MaxIterations {
+		done, err := c.iterate(ctx)
 		if ctx.Err() != nil && !done {
 			return context.Cause(ctx)
 		}
@@ -180,29 +167,32 @@ func (a *Agent) run(ctx context.Context, c *cycle) error {
 			return err
 		}
 	}
-	return &Limit{"max_iterations", fmt.Sprintf("%d of %d iterations used", c.iteration(), a.MaxIterations)}
+	return &Limit{"max_iterations", fmt.Sprintf("%d of %d iterations used", c.iteration(), c.MaxIterations)}
 }
 
-// begin gives the cycle all that its run needs, and what puts that away again.
-func (a *Agent) begin(ctx context.Context, c *cycle) (pack func(), err error) {
-	a.shelve(c)
-	a.clear()
-	if a.Waking.IdleSkip {
-		c.saw = look(a.Home, a.Waking.Watch)
+// begin decides what the cycle is about, and opens what its tools need; it gives
+// what closes that again.
+func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
+	c.shelf.collect(c.now())
+	c.clear()
+	if c.unruled != nil {
+		err = fmt.Errorf("read the rules: %w", c.unruled)
+	} else {
+		err = c.choose(c.Task)
 	}
-	if err := a.prepare(c, c.journal); err != nil {
+	if err != nil {
 		return func() {}, err
 	}
-	return a.unpack(ctx, c)
+	return c.unpack(ctx)
 }
 
 // iterate asks the model once and does what it says.
-func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
-	if err := a.stopped(); err != nil {
+func (c *cycle) iterate(ctx context.Context) (done bool, err error) {
+	if err := c.stopped(); err != nil {
 		return false, err
 	}
 	c.iterations.Add(1)
-	reply, err := a.ask(ctx, c)
+	reply, err := c.ask(ctx)
 	if err != nil {
 		return false, fmt.Errorf("model: %w", err)
 	}
@@ -212,7 +202,7 @@ func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
 	}
 	c.problems = 0
 	for i, action := range actions {
-		o, err := a.act(ctx, c, action)
+		o, err := c.act(ctx, action)
 		if err != nil {
 			return false, err
 		}
@@ -228,27 +218,13 @@ func (a *Agent) iterate(ctx context.Context, c *cycle) (done bool, err error) {
 }
 
 // act carries out one action, unless the home was stopped or has spent enough.
-func (a *Agent) act(ctx context.Context, c *cycle, action dispatcher.Action) (dispatcher.Observation, error) {
-	err := a.stopped()
+func (c *cycle) act(ctx context.Context, action dispatcher.Action) (dispatcher.Observation, error) {
+	err := c.stopped()
 	if err == nil {
-		err = a.spend(ctx, action)
+		err = c.spend(ctx, action)
 	}
 	if err != nil {
 		return dispatcher.Observation{}, err
 	}
 	return c.dispatcher.Do(ctx, action)
-}
-
-func (a *Agent) now() time.Time {
-	if a.Now == nil {
-		return time.Now()
-	}
-	return a.Now()
-}
-
-func (a *Agent) disk() disk.FS {
-	if a.Disk == nil {
-		return disk.OS{}
-	}
-	return a.Disk
 }

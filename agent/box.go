@@ -40,7 +40,7 @@ type Host struct {
 type OpenBox func(ctx context.Context, host Host) Box
 
 // host is the cycle as its boxes see it.
-func (a *Agent) host(c *cycle) Host {
+func (c *cycle) host() Host {
 	return Host{
 		Known: c.known.Tools,
 		Accepted: func(server, tools string) {
@@ -56,37 +56,37 @@ func (a *Agent) host(c *cycle) Host {
 			_ = c.journal.Append(&journal.Started{Process: p})
 		},
 		Ask: func(ctx context.Context, purpose string, req model.Request) (model.Reply, error) {
-			return a.aside(ctx, c, purpose, req)
+			return c.aside(ctx, purpose, req)
 		},
 	}
 }
 
 // unpack opens the boxes and adds their tools to those of the cycle; it gives
 // what closes them again.
-func (a *Agent) unpack(ctx context.Context, c *cycle) (pack func(), err error) {
+func (c *cycle) unpack(ctx context.Context) (pack func(), err error) {
 	var open []Box
 	pack = func() {
 		for _, b := range slices.Backward(open) {
 			b.Close()
 		}
 	}
-	list := a.Tools.All()
-	for _, o := range a.Boxes {
-		b := o(ctx, a.host(c))
+	list := c.Tools.All()
+	for _, o := range c.Boxes {
+		b := o(ctx, c.host())
 		open = append(open, b)
 		list = append(list, b.Tools()...)
 		c.warn(b.Problems()...)
-		a.tellWaiting(ctx, b)
+		c.tellWaiting(ctx, b)
 	}
 	if len(open) == 0 {
 		return pack, nil
 	}
-	return pack, a.offer(c, list)
+	return pack, c.offer(list)
 }
 
 // offer lets the cycle have these tools, as far as they fit.
-func (a *Agent) offer(c *cycle, list []tools.Tool) error {
-	set, err := tools.NewSet(a.fitting(c, list)...)
+func (c *cycle) offer(list []tools.Tool) error {
+	set, err := tools.NewSet(c.fitting(list)...)
 	if err == nil {
 		c.dispatcher.Tools = set
 	}
@@ -102,9 +102,9 @@ const (
 
 // fitting leaves out the last tools while their descriptions would take more
 // than half of a request.
-func (a *Agent) fitting(c *cycle, list []tools.Tool) []tools.Tool {
-	own := len(a.Tools.All())
-	left := a.viewTokens(c) - own*ownTool
+func (c *cycle) fitting(list []tools.Tool) []tools.Tool {
+	own := len(c.Tools.All())
+	left := c.viewTokens() - own*ownTool
 	for i, t := range list[own:] {
 		left -= foreignTool + (len(t.Description)+len(t.Raw))/3
 		if i += own; left < 0 {
@@ -118,10 +118,8 @@ func (a *Agent) fitting(c *cycle, list []tools.Tool) []tools.Tool {
 // warn says what the operator should look at, and the model should know.
 func (c *cycle) warn(problems ...string) {
 	for _, text := range problems {
-		if c.journal != nil { // there is none in a preview
-			// A journal that cannot be written is met again at once.
-			_ = c.journal.Append(&journal.Warning{Text: text, Shown: true})
-		}
+		// A journal that cannot be written is met again at once.
+		_ = c.journal.Append(&journal.Warning{Text: text, Shown: true})
 		c.remarks = append(c.remarks, text)
 	}
 }

@@ -1,75 +1,67 @@
 package agent
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"rouse/agent/model"
-	"rouse/agent/trust"
 	"rouse/dispatcher"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
-	"rouse/scratchpad/observation"
-	"rouse/tools"
 )
 
-// cycle is one cycle while it is awake, or while it is being settled.
+// cycle is a cycle that runs: what woke, and the conversation about it.
 type cycle struct {
-	id     string
-	unlock func()
-	began  time.Time
+	*Agent
+	*woken
+	*dialogue
 
-	// base is the memory as it was read at wake, and baseHash its SHA-256, ""
-	// where there was no file; state is what the cycle makes of it.
-	base     *scratchpad.State
-	baseHash string
-	state    *scratchpad.State
-
-	journal    *journal.Writer
-	dispatcher *dispatcher.Dispatcher
-	talk       talk
-	rules      string
-	unruled    error // why there are no rules
-	described  int   // tools of which there is a copy
-	offered    []tools.Tool
-	hidden     map[string]any  // what the last request shows in place of values of the memory
-	told       map[string]any  // the same, as the journal has it
-	turned     journal.Request // the last one
-
-	iterations, used atomic.Int64 // used are tokens
-	problems         int
-	asked            int              // tokens of the last request, estimated
-	choose           bool             // a task is to be chosen from the goals
-	models           map[string]known // nil until it is asked for
-
-	parked  map[[sha256.Size]byte]string // what is shown for parts of the memory
-	remarks []string                     // what the model should know
-	saw     sights                       // at wake, where somebody wants to know
-
-	turn  func() (*observation.Turn, error) // opens the store of observations
-	store *observation.Store                // once it is open
-	kept  string                            // what earlier cycles kept there
-
-	known trust.Known    // what was relied on before
-	trust *journal.Trust // what this cycle relies on
-	left  left           // the files of the home as they should be
-
-	reopened bool // it was interrupted and is being settled
-	seal     seal
-	calls    journal.Counts
-	unproven int  // lines of its journal, when it is settled
-	ended    bool // its end is in the journal, or at least in _after
+	journal   dispatcher.Journal
+	described int             // tools of which there is a copy
+	turned    journal.Request // the last one
+	problems  int             // replies in a row without an action
+	free      bool            // a task is to be chosen from the goals
+	saw       sights          // at wake, where somebody wants to know
 }
 
-// begin decides what the cycle is about: the task it was given, the current
+// newCycle makes a cycle whose tools are not open yet, writing to a journal.
+func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
+	c := &cycle{Agent: a, woken: w, journal: j, dialogue: &dialogue{keeper: &a.Keeper, asking: &a.Asking, state: w.state, rules: w.rules, kept: kept}}
+	if a.Waking.IdleSkip {
+		c.saw = look(a.Home, a.Waking.Watch)
+	}
+	c.dispatcher = &dispatcher.Dispatcher{
+		Tools: a.Tools, State: w.state, Journal: counting{j, &w.calls}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
+		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
+		Shelf: dispatcher.Shelf{
+			Redact: a.Redact, Turn: w.shelf.opener(), Threshold: a.Threshold, MaxAnswer: c.maxAnswer(), Summarise: c.summariser(),
+		},
+	}
+	c.speak(c.protocol())
+	return c
+}
+
+// ran is what came of a run.
+type ran struct {
+	err        error // nil is done
+	emptyNotes int
+	nextWake   *time.Duration // the model's wish
+	idle       bool           // the model found nothing to do
+	saw        sights
+}
+
+func (c *cycle) ran(err error) ran {
+	d := c.dispatcher
+	return ran{err: err, emptyNotes: d.EmptyNotes(), nextWake: d.NextWake, idle: d.Idle, saw: c.saw}
+}
+
+// choose decides what the cycle is about: the task it was given, the current
 // one, the next pending one, or one that serves the goals.
-func (c *cycle) begin(task string) error {
+func (c *cycle) choose(task string) error {
 	var changes []scratchpad.Change
 	switch {
 	case task != "":
@@ -79,7 +71,7 @@ func (c *cycle) begin(task string) error {
 	case len(c.state.Pending()) > 0:
 		changes = dispatcher.Promote(c.state)
 	case len(c.state.Goals()) > 0:
-		c.choose = true
+		c.free = true
 		return nil
 	default:
 		return ErrIdle
@@ -125,11 +117,11 @@ func (c *cycle) leave(actions []dispatcher.Action) error {
 
 // journalled are native calls as the journal has them: without secrets, also
 // those that escapes hide.
-func (a *Agent) journalled(calls []model.Call) json.RawMessage {
+func (c *cycle) journalled(calls []model.Call) json.RawMessage {
 	if len(calls) == 0 {
 		return nil
 	}
-	text, err := json.Marshal(a.Redact.Any(calls))
+	text, err := json.Marshal(c.Redact.Any(calls))
 	if err != nil {
 		return nil
 	}
@@ -161,21 +153,6 @@ func verbatim(calls []model.Call, journalled json.RawMessage) (all []string) {
 func equalJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
-}
-
-// iteration counts from 1 once the model is asked.
-func (c *cycle) iteration() int { return int(c.iterations.Load()) }
-
-// tokens are what the cycle has used.
-func (c *cycle) tokens() int { return int(c.used.Load()) }
-
-// verdict is what became of the cycle's task: until tasks have checks, the model
-// at most claims that one is done.
-func (c *cycle) verdict(outcome string) string {
-	if outcome == journal.Done && len(c.state.Completed()) > len(c.base.Completed()) {
-		return journal.TaskClaimed
-	}
-	return journal.TaskNone
 }
 
 // counting is a journal that counts the calls that did not go well.

@@ -11,6 +11,7 @@ import (
 
 	"rouse/agent/made"
 	"rouse/agent/model"
+	"rouse/dispatcher"
 	"rouse/journal"
 	"rouse/tools"
 )
@@ -27,19 +28,18 @@ const maxIngredient = 1 << 20
 
 // ingredients are the texts that the cycle is made of, by name and without
 // secrets, as far as they are known before anything is opened.
-func (a *Agent) ingredients(c *cycle) map[string]string {
-	list := map[string]string{madeConfig: string(a.Config), madeBin: listing(a.Home.Bin())}
-	c.rules, c.unruled = a.Home.ReadRules()
-	list[a.Home.Rel(a.Home.Rules())] = c.rules
-	for _, path := range []string{a.Home.Config(), a.Home.Servers(), a.Home.ServerPins()} {
-		list[a.Home.Rel(path)] = small(path)
+func (k *Keeper) ingredients(rules string) map[string]string {
+	list := map[string]string{madeConfig: string(k.Config), madeBin: listing(k.Home.Bin())}
+	list[k.Home.Rel(k.Home.Rules())] = rules
+	for _, path := range []string{k.Home.Config(), k.Home.Servers(), k.Home.ServerPins()} {
+		list[k.Home.Rel(path)] = small(path)
 	}
 	for name, text := range list {
 		if text == "" {
 			delete(list, name)
 			continue
 		}
-		list[name] = a.Redact.String(text)
+		list[name] = k.Redact.String(text)
 	}
 	return list
 }
@@ -84,40 +84,40 @@ func sums(texts map[string]string) map[string]string {
 
 // keep keeps copies of the texts, which the journal names already. Without them
 // the cycle goes on: only what it saw cannot be told exactly later.
-func (a *Agent) keep(c *cycle, texts map[string]string) {
+func (k *Keeper) keep(j dispatcher.Journal, texts map[string]string) {
 	var list [][]byte
 	for _, text := range texts {
 		list = append(list, []byte(text))
 	}
-	if err := a.copies().Keep(list...); err != nil {
+	if err := k.copies().Keep(list...); err != nil {
 		// A journal that cannot be written is met again at once.
-		_ = c.journal.Append(&journal.Warning{Text: a.Redact.String(err.Error())})
+		_ = j.Append(&journal.Warning{Text: k.Redact.String(err.Error())})
 	}
 }
 
 // keepTools names the tools that the model is offered from now on, and the first
 // time the terms of all requests.
-func (a *Agent) keepTools(c *cycle) error {
-	if len(c.offered) == c.described || c.journal == nil {
+func (c *cycle) keepTools() error {
+	if len(c.offered) == c.described {
 		return nil
 	}
-	texts := map[string]string{madeTools: a.Redact.String(toolsText(c.offered, c.talk.Described()))}
+	texts := map[string]string{madeTools: c.Redact.String(toolsText(c.offered, c.talk.Described()))}
 	event := &journal.Made{Made: sums(texts)}
 	if c.described == 0 {
-		event.Terms = a.terms(c)
+		event.Terms = c.terms()
 	}
 	c.described = len(c.offered)
 	if err := c.journal.Append(event); err != nil {
 		return err
 	}
-	a.keep(c, texts)
+	c.keep(c.journal, texts)
 	return nil
 }
 
-func (a *Agent) terms(c *cycle) *journal.Terms {
+func (c *cycle) terms() *journal.Terms {
 	return &journal.Terms{
-		Protocol: a.protocol(c), Notes: string(a.Notes), Iterations: a.MaxIterations, Timeout: a.Timeout.Milliseconds(),
-		MaxTokens: a.MaxTokens, Learned: a.recall(c).MaxTokens, Keep: a.KeepResults, Model: a.ModelName, MaxOutput: a.MaxOutput, Kept: c.kept,
+		Protocol: c.protocol(), Notes: string(c.Notes), Iterations: c.MaxIterations, Timeout: c.Timeout.Milliseconds(),
+		MaxTokens: c.MaxTokens, Learned: c.recall().MaxTokens, Keep: c.KeepResults, Model: c.ModelName, MaxOutput: c.MaxOutput, Kept: c.kept,
 	}
 }
 
@@ -140,15 +140,20 @@ const lookBack = 5
 
 // Offered are the tools, by what describes them, that the newest cycle offered.
 // What cannot be read is none.
-func (a *Agent) Offered() []tools.Tool {
-	ids, err := a.Home.Cycles(lookBack)
+func (k *Keeper) Offered() []tools.Tool {
+	ids, err := k.Home.Cycles(lookBack)
 	if err != nil {
 		return nil
 	}
 	for _, id := range ids {
-		for e, err := range journal.Read(a.Home.Journal(id)) {
+		for e, err := range journal.Read(k.Home.Journal(id)) {
 			if m, ok := e.Data.(*journal.Made); ok {
-				return a.readTools(m.Made[madeTools])
+				text, err := k.copies().Read(m.Made[madeTools])
+				if err != nil {
+					return nil
+				}
+				list, _ := parseTools(text)
+				return list
 			}
 			if _, asked := e.Data.(*journal.Request); err != nil || asked {
 				break
@@ -156,20 +161,6 @@ func (a *Agent) Offered() []tools.Tool {
 		}
 	}
 	return nil
-}
-
-func (a *Agent) readTools(sum string) (list []tools.Tool) {
-	text, err := a.copies().Read(sum)
-	if err != nil {
-		return nil
-	}
-	for line := range bytes.Lines(text) {
-		var t toolLine
-		if json.Unmarshal(line, &t) == nil {
-			list = append(list, tools.Tool{Name: t.Name, Description: t.Description, Raw: json.RawMessage(t.Parameters)})
-		}
-	}
-	return list
 }
 
 // toolLine is one tool of a copy.
@@ -180,4 +171,4 @@ type toolLine struct {
 	ReadOnly    bool   `json:"read_only,omitempty"`
 }
 
-func (a *Agent) copies() made.Copies { return made.Copies{Dir: a.Home.Made(), Disk: a.disk()} }
+func (k *Keeper) copies() made.Copies { return made.Copies{Dir: k.Home.Made(), Disk: k.disk()} }

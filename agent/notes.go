@@ -59,27 +59,27 @@ func trim(notes string, most int) (left, dropped string) {
 // trimNotes makes the notes of a cycle that is about to sleep fit. What is
 // dropped is first added to a file of its own, which is never removed, so that
 // nothing is lost. Where that cannot be written, nothing is dropped.
-func (a *Agent) trimNotes(c *cycle, end []scratchpad.Change) ([]scratchpad.Change, error) {
+func (k *Keeper) trimNotes(c *record, end []scratchpad.Change) ([]scratchpad.Change, error) {
 	after := c.state.Clone()
 	if after.Apply(end...) != nil {
 		return end, nil
 	}
-	left, dropped := trim(after.Notes(), a.NotesMax)
+	left, dropped := trim(after.Notes(), k.NotesMax)
 	if dropped == "" {
 		return end, nil
 	}
-	if err := a.keepDropped(c.id, dropped); err != nil {
+	if err := k.keepDropped(c.id, dropped); err != nil {
 		return end, fmt.Errorf("keep the notes that are dropped: %w", err)
 	}
 	return append(slices.Clone(end), set("notes", left)), nil
 }
 
-func (a *Agent) keepDropped(cycle, text string) error {
-	f, err := a.disk().OpenFile(a.Home.DroppedNotes(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+func (k *Keeper) keepDropped(cycle, text string) error {
+	f, err := k.disk().OpenFile(k.Home.DroppedNotes(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(f, "--- dropped from the notes by cycle %s\n%s\n", cycle, strings.Trim(text, "\n"))
 	err = cmp.Or(err, f.Sync(), f.Close())
-	return cmp.Or(err, a.disk().SyncDir(a.Home.Logs()))
+	return cmp.Or(err, k.disk().SyncDir(k.Home.Logs()))
 }

@@ -93,12 +93,12 @@ type teller struct {
 	iteration int
 	events    []journal.Event
 
-	agent   *Agent
-	cycle   *cycle
-	offered []tools.Tool
-	parked  []*journal.Parked
-	actions []dispatcher.Action // of the last reply, without a result yet
-	waiting bool                // for a reply
+	dialogue *dialogue
+	asking   Asking
+	offered  []tools.Tool
+	parked   []*journal.Parked
+	actions  []dispatcher.Action // of the last reply, without a result yet
+	waiting  bool                // for a reply
 
 	asked    Asked
 	found    bool
@@ -115,13 +115,11 @@ func (r *teller) read(id string) error {
 		}
 		r.events = append(r.events, e)
 	}
-	r.agent = &Agent{Home: r.home}
-	r.cycle = &cycle{id: id}
-	var err error
-	if r.cycle.base, err = r.home.LoadFile(r.home.Before(id)); err != nil {
+	base, err := r.home.LoadFile(r.home.Before(id))
+	if err != nil {
 		return fmt.Errorf("the memory as the cycle found it: %w", err)
 	}
-	r.cycle.state = r.cycle.base.Clone()
+	r.dialogue = &dialogue{keeper: &Keeper{Home: r.home}, asking: &r.asking, state: base.Clone()}
 	for _, e := range r.events {
 		if err := r.tell(e); err != nil {
 			return err
@@ -143,7 +141,7 @@ func (r *teller) past(e journal.Event) bool {
 }
 
 func (r *teller) tell(e journal.Event) error {
-	if err := r.cycle.state.Apply(journal.Changes(e)...); err != nil {
+	if err := r.dialogue.state.Apply(journal.Changes(e)...); err != nil {
 		return err
 	}
 	switch d := e.Data.(type) {
@@ -153,11 +151,11 @@ func (r *teller) tell(e journal.Event) error {
 		return r.made(d)
 	case *journal.Warning:
 		if d.Shown {
-			r.cycle.remarks = append(r.cycle.remarks, d.Text)
+			r.dialogue.remarks = append(r.dialogue.remarks, d.Text)
 		}
 	case *journal.Protocol:
-		r.agent.note(r.cycle, func(m *known) { m.Protocol = d.Name })
-		r.agent.speak(r.cycle, r.cycle.rules, d.Name)
+		r.dialogue.note(func(m *known) { m.Protocol = d.Name })
+		r.dialogue.speak(d.Name)
 		r.waiting = false
 	case *journal.Request:
 		if d.For == "" {
@@ -178,8 +176,8 @@ func (r *teller) wake(w *journal.Wake) error {
 	if !ok {
 		return errors.New("the journal does not say which rules held: it is of an older rouse, or there were none")
 	}
-	text, err := r.agent.copies().Read(sum)
-	r.cycle.rules = string(text)
+	text, err := r.dialogue.keeper.copies().Read(sum)
+	r.dialogue.rules = string(text)
 	if err != nil {
 		return fmt.Errorf("rules: %w", err)
 	}
@@ -189,7 +187,7 @@ func (r *teller) wake(w *journal.Wake) error {
 // made takes in the tools, and the first time the terms.
 func (r *teller) made(m *journal.Made) error {
 	if sum, ok := m.Made[madeTools]; ok {
-		text, err := r.agent.copies().Read(sum)
+		text, err := r.dialogue.keeper.copies().Read(sum)
 		if err != nil {
 			return fmt.Errorf("tools: %w", err)
 		}
@@ -201,8 +199,8 @@ func (r *teller) made(m *journal.Made) error {
 	if err != nil {
 		return fmt.Errorf("tools: %w", err)
 	}
-	if r.cycle.dispatcher != nil {
-		r.cycle.dispatcher.Tools = set
+	if r.dialogue.dispatcher != nil {
+		r.dialogue.dispatcher.Tools = set
 	}
 	if m.Terms != nil {
 		r.begin(*m.Terms, set)
@@ -212,13 +210,13 @@ func (r *teller) made(m *journal.Made) error {
 
 // begin begins the conversation as the cycle did.
 func (r *teller) begin(t journal.Terms, set *tools.Set) {
-	a, c := r.agent, r.cycle
+	a, c := &r.asking, r.dialogue
 	a.MaxIterations, a.Timeout, a.MaxTokens, a.KeepResults = t.Iterations, time.Duration(t.Timeout)*time.Millisecond, t.MaxTokens, t.Keep
 	a.Protocol, a.Notes, c.kept = t.Protocol, tools.NoteMode(t.Notes), t.Kept
 	c.models = map[string]known{"": {MaxTokens: t.Learned}}
 	c.dispatcher = &dispatcher.Dispatcher{Tools: set, State: c.state, Notes: a.Notes, Parked: r.park}
 	r.asked.Model, r.asked.maxOutput = t.Model, t.MaxOutput
-	a.speak(c, c.rules, t.Protocol)
+	c.speak(t.Protocol)
 }
 
 // park says where the text was put that left the conversation next.
@@ -239,15 +237,15 @@ func (r *teller) request(said *journal.Request) error {
 	switch {
 	case said.Sum == "":
 		return errors.New("the journal does not say what its requests depend on: it is of an older rouse")
-	case r.cycle.talk == nil:
+	case r.dialogue.talk == nil:
 		return errors.New("the journal does not say how the cycle began: a line is missing")
 	case r.waiting: // the one before found no answer: it was too long
-		r.cycle.talk.Shrink()
-		r.agent.note(r.cycle, r.cycle.tooLong)
+		r.dialogue.talk.Shrink()
+		r.dialogue.note(r.dialogue.tooLong)
 	}
 	now := *said
-	r.cycle.told = said.Hidden
-	req, _, err := r.agent.compose(r.cycle, &now, r.offered)
+	r.dialogue.told = said.Hidden
+	req, _, err := r.dialogue.compose(&now, r.offered)
 	if err != nil {
 		return err
 	}
@@ -293,7 +291,7 @@ func (r *teller) reply(d *journal.Reply) error {
 		}
 	}
 	// What is wrong with a reply is part of the next request.
-	r.actions, _ = r.cycle.talk.Actions(reply)
+	r.actions, _ = r.dialogue.talk.Actions(reply)
 	return nil
 }
 
@@ -301,7 +299,7 @@ func (r *teller) result(d *journal.Result, line json.RawMessage) error {
 	if len(r.actions) == 0 {
 		return errors.New("a result without a call: a line of the journal is missing")
 	}
-	o, err := r.cycle.dispatcher.Told(r.actions[0], d, line)
+	o, err := r.dialogue.dispatcher.Told(r.actions[0], d, line)
 	if err != nil {
 		return fmt.Errorf("the result of step %d: %w", d.Step, err)
 	}
@@ -309,7 +307,7 @@ func (r *teller) result(d *journal.Result, line json.RawMessage) error {
 	for _, p := range d.Images {
 		r.pictures[p.Sum] = p
 	}
-	r.cycle.talk.Add(o)
+	r.dialogue.talk.Add(o)
 	return nil
 }
 

@@ -14,22 +14,22 @@ import (
 // not; the next cycle begins with the initial state. It gives the new name, or ""
 // where there was no active.yaml. With clean it also removes the journals, logs
 // and snapshots of earlier cycles. It fails with [home.ErrAwake] while one is awake.
-func (a *Agent) Reset(clean bool) (string, error) {
-	if err := a.Home.MakeFolders(a.disk()); err != nil {
+func (k *Keeper) Reset(clean bool) (string, error) {
+	if err := k.Home.MakeFolders(k.disk()); err != nil {
 		return "", fmt.Errorf("reset: %w", err)
 	}
-	unlock, err := a.Home.Lock()
+	unlock, err := k.Home.Lock()
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	settleErr := a.settleOrGiveUp()
-	to, err := a.setAside()
+	settleErr := k.settleOrGiveUp()
+	to, err := k.setAside()
 	if clean {
 		err = cmp.Or(err, settleErr)
 	}
 	if err == nil && clean {
-		err = a.clean()
+		err = k.clean()
 	}
 	if err != nil {
 		return to, fmt.Errorf("reset: %w", err)
@@ -40,68 +40,68 @@ func (a *Agent) Reset(clean bool) (string, error) {
 // settleOrGiveUp settles an interrupted cycle. One that cannot be settled is no
 // reason to keep a memory that the operator wants gone: it then counts as
 // failed, and its snapshots and journal stay.
-func (a *Agent) settleOrGiveUp() error {
-	id, err := a.Home.Newest()
+func (k *Keeper) settleOrGiveUp() error {
+	id, err := k.Home.Newest()
 	if err != nil || id == "" {
 		return err
 	}
-	seal, err := a.seal()
+	seal, err := k.seal()
 	if err == nil {
-		_, err = a.settleIf(id, seal.key)
+		_, err = k.settleIf(id, seal.key)
 	}
 	if err == nil || errors.As(err, new(*Conflict)) {
 		return nil
 	}
-	t, readErr := a.readTrace(id, seal.key)
+	t, readErr := k.readTrace(id, seal.key)
 	if readErr != nil {
 		return err
 	}
-	c, openErr := a.reopen(id, t)
+	c, openErr := k.reopen(id, t)
 	if openErr != nil {
 		return err
 	}
 	defer c.journal.Close()
-	return cmp.Or(a.giveUp(c, "not settled: "+err.Error()), err)
+	return cmp.Or(k.giveUp(c, "not settled: "+err.Error()), err)
 }
 
 // setAside renames active.yaml to the first free name that is not before the
 // newest cycle: where all else is removed, it says which ids are taken.
-func (a *Agent) setAside() (string, error) {
-	if !exists(a.Home.Active()) {
+func (k *Keeper) setAside() (string, error) {
+	if !exists(k.Home.Active()) {
 		return "", nil
 	}
-	newest, _ := a.Home.Newest() // logs that cannot be read keep no memory from being put aside
-	id := max(a.now().Format(home.CycleForm), newest)
-	for exists(a.Home.Reset(id)) {
-		id = home.NextID(a.now(), id)
+	newest, _ := k.Home.Newest() // logs that cannot be read keep no memory from being put aside
+	id := max(k.now().Format(home.CycleForm), newest)
+	for exists(k.Home.Reset(id)) {
+		id = home.NextID(k.now(), id)
 	}
-	to := a.Home.Reset(id)
-	if err := a.disk().Rename(a.Home.Active(), to); err != nil {
+	to := k.Home.Reset(id)
+	if err := k.disk().Rename(k.Home.Active(), to); err != nil {
 		return "", err
 	}
-	return to, a.disk().SyncDir(a.Home.Memory())
+	return to, k.disk().SyncDir(k.Home.Memory())
 }
 
 // clean removes what cycles have left, the oldest first: what a fault leaves is of
 // the newest, whose ids stay taken.
-func (a *Agent) clean() error {
+func (k *Keeper) clean() error {
 	type file struct{ cycle, path string }
 	var files []file
-	err := a.Home.CycleFiles(func(cycle string, kind home.Kind) {
-		files = append(files, file{cycle, a.Home.Left(kind, cycle)})
+	err := k.Home.CycleFiles(func(cycle string, kind home.Kind) {
+		files = append(files, file{cycle, k.Home.Left(kind, cycle)})
 	})
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(files, func(x, y file) int { return cmp.Or(strings.Compare(x.cycle, y.cycle), strings.Compare(y.path, x.path)) })
 	for _, f := range files {
-		if err := a.disk().Remove(f.path); err != nil {
+		if err := k.disk().Remove(f.path); err != nil {
 			return err
 		}
 	}
-	copies, err := a.copies().Old(a.now().AddDate(100, 0, 0)) // however wrong the clock was
+	copies, err := k.copies().Old(k.now().AddDate(100, 0, 0)) // however wrong the clock was
 	if err == nil {
-		_, err = a.copies().Remove(copies...)
+		_, err = k.copies().Remove(copies...)
 	}
 	return err
 }

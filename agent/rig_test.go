@@ -129,8 +129,9 @@ func (r *rig) agent(f disk.FS, replies ...string) (*Agent, *script) {
 	r.must(err)
 	m := &script{replies: replies}
 	return &Agent{
-		Home: r.home, Model: m, Tools: set, Disk: f, Mark: "mark", MaxIterations: 20, Timeout: time.Minute,
-		Now: func() time.Time { return r.now },
+		Keeper: Keeper{Home: r.home, Disk: f, Mark: "mark", Now: func() time.Time { return r.now }},
+		Asking: Asking{Model: m, MaxIterations: 20, Timeout: time.Minute},
+		Tools:  set,
 	}, m
 }
 

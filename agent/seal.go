@@ -20,37 +20,37 @@ const chained = 20
 // seal reads the journals' key. Where it is gone, what it sealed cannot be proven
 // any more, and a new one is made. A home whose journals are sealed is no older
 // one, whoever removed its version.
-func (a *Agent) seal() (seal, error) {
-	version, err := a.Home.Version()
+func (k *Keeper) seal() (seal, error) {
+	version, err := k.Home.Version()
 	if err != nil {
 		return seal{}, err
 	}
 	s := seal{raise: version < home.Version}
-	if s.key, err = a.Home.Key(); err != nil || s.key != nil && !s.raise {
+	if s.key, err = k.Home.Key(); err != nil || s.key != nil && !s.raise {
 		return s, err // as it mostly is
 	}
-	ids, err := a.Home.Cycles(chained)
+	ids, err := k.Home.Cycles(chained)
 	if err != nil {
 		return s, err
 	}
 	if s.raise {
-		if sealed, err := a.anySealed(ids); err != nil || !sealed {
+		if sealed, err := k.anySealed(ids); err != nil || !sealed {
 			return seal{raise: true}, err
 		}
-		s.warning = a.Home.Rel(a.Home.VersionFile()) + " was gone, though journals have a mac. "
+		s.warning = k.Home.Rel(k.Home.VersionFile()) + " was gone, though journals have a mac. "
 	}
 	if s.key == nil {
-		s.key, err = a.Home.NewKey(a.disk())
+		s.key, err = k.Home.NewKey(k.disk())
 		if len(ids) > 0 {
-			s.warning += a.Home.Rel(a.Home.JournalKey()) + " was gone or damaged, and a new one was made: what was written before is not proven"
+			s.warning += k.Home.Rel(k.Home.JournalKey()) + " was gone or damaged, and a new one was made: what was written before is not proven"
 		}
 	}
 	return s, err
 }
 
-func (a *Agent) anySealed(ids []string) (bool, error) {
+func (k *Keeper) anySealed(ids []string) (bool, error) {
 	for _, id := range ids {
-		first, err := journal.First(a.Home.Journal(id))
+		first, err := journal.First(k.Home.Journal(id))
 		if err != nil {
 			return false, fmt.Errorf("journal of %s: %w", id, err)
 		}

@@ -18,51 +18,51 @@ import (
 )
 
 // settle puts to sleep the newest cycle if it never slept, and gives its id or "".
-func (a *Agent) settle() (string, error) {
-	newest, err := a.Home.Newest()
+func (k *Keeper) settle() (string, error) {
+	newest, err := k.Home.Newest()
 	if err != nil {
 		return "", err
 	}
-	seal, err := a.seal()
+	seal, err := k.seal()
 	if err != nil {
 		return "", err
 	}
-	return a.settleIf(newest, seal.key)
+	return k.settleIf(newest, seal.key)
 }
 
 // settleIf settles a cycle, unless it slept or has no journal: it ends the
 // processes that the cycle left, rebuilds the state that it had reached, and
 // finishes its sleep. It gives the cycle's id, or "" where there was nothing to
 // do. It may be killed at any point and is then done again by the next wake.
-func (a *Agent) settleIf(id string, key []byte) (string, error) {
-	if id == "" || !exists(a.Home.Journal(id)) {
+func (k *Keeper) settleIf(id string, key []byte) (string, error) {
+	if id == "" || !exists(k.Home.Journal(id)) {
 		return "", nil
 	}
-	slept, err := journal.Slept(a.Home.Journal(id), journal.NewChain(key, id))
+	slept, err := journal.Slept(k.Home.Journal(id), journal.NewChain(key, id))
 	if err != nil || slept {
 		return "", err
 	}
-	if err := a.settleCycle(id, key); err != nil {
+	if err := k.settleCycle(id, key); err != nil {
 		return "", fmt.Errorf("settle cycle %s: %w", id, err)
 	}
 	return id, nil
 }
 
-func (a *Agent) settleCycle(id string, key []byte) error {
-	t, err := a.readTrace(id, key)
+func (k *Keeper) settleCycle(id string, key []byte) error {
+	t, err := k.readTrace(id, key)
 	if err != nil {
 		return err
 	}
 	if _, err := proc.EndLeftovers(t.mark, t.started, t.owner); err != nil {
 		return err
 	}
-	if err := a.sweep(t); err != nil {
+	if err := k.sweep(t); err != nil {
 		return err
 	}
-	if _, _, err := a.Home.Load(); err != nil {
+	if _, _, err := k.Home.Load(); err != nil {
 		return err // to be mended by the operator before anything is decided
 	}
-	c, err := a.reopen(id, t)
+	c, err := k.reopen(id, t)
 	if err != nil {
 		return err
 	}
@@ -70,53 +70,53 @@ func (a *Agent) settleCycle(id string, key []byte) error {
 	if err := c.tellDoubt(t); err != nil || t.slept != nil {
 		return err
 	}
-	if err := a.rebuild(c, t); err != nil {
+	if err := k.rebuild(c, t); err != nil {
 		return err // the next wake says so again, until it is mended or reset
 	}
 	switch {
 	case c.base == nil && t.iterations == 0:
-		return a.giveUp(c, "interrupted before it began")
+		return k.giveUp(c, "interrupted before it began")
 	case c.base == nil:
-		return a.giveUp(c, "interrupted, and its memory was removed; "+t.unknown())
+		return k.giveUp(c, "interrupted, and its memory was removed; "+t.unknown())
 	}
-	_, err = a.finish(c, t.ending(id), t.took)
+	_, err = k.finish(c, t.ending(id), journal.Sleep{Ms: t.took.Milliseconds()})
 	return err
 }
 
 // giveUp lets a cycle count as settled though its state was not saved.
-func (a *Agent) giveUp(c *cycle, why string) error {
+func (k *Keeper) giveUp(c *record, why string) error {
 	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why, Unproven: c.unproven, Trust: c.trust,
 		Task: journal.TaskNone, FailedCalls: c.calls.Failed, RefusedCalls: c.calls.Refused}
 	return cmp.Or(c.journal.Append(end), c.journal.Sync())
 }
 
 // reopen opens the journal of an interrupted cycle to go on with it.
-func (a *Agent) reopen(id string, t trace) (*cycle, error) {
-	c := &cycle{
+func (k *Keeper) reopen(id string, t trace) (*record, error) {
+	c := &record{
 		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls,
-		left: left{sums: t.made},
+		left: &left{sums: t.made},
 	}
 	c.iterations.Store(int64(t.iterations))
 	c.used.Store(int64(t.tokens))
 	var err error
-	c.journal, err = journal.Resume(a.disk(), a.Home.Journal(id), t.chain, a.now)
+	c.journal, err = journal.Resume(k.disk(), k.Home.Journal(id), t.chain, k.now)
 	if err != nil {
 		return nil, err
 	}
-	return c, a.attach(c)
+	return c, k.attach(c)
 }
 
 // rebuild gives the cycle the state that it had reached. Its base stays nil if
 // the cycle had not come so far as to keep a snapshot.
-func (a *Agent) rebuild(c *cycle, t trace) error {
-	base, err := a.base(c.id, t)
+func (k *Keeper) rebuild(c *record, t trace) error {
+	base, err := k.base(c.id, t)
 	if errors.Is(err, errLost) {
-		return a.rebuildNotes(c, t)
+		return k.rebuildNotes(c, t)
 	}
 	if base == nil || err != nil {
 		return err
 	}
-	after, err := a.Home.LoadFile(a.Home.After(c.id))
+	after, err := k.Home.LoadFile(k.Home.After(c.id))
 	if err == nil {
 		c.base, c.state, c.ended = base, after, true
 		return nil
@@ -125,7 +125,7 @@ func (a *Agent) rebuild(c *cycle, t trace) error {
 		return err
 	}
 	state := base.Clone()
-	if err := journal.Rebuild(state, a.proven(c.id, t)); err != nil {
+	if err := journal.Rebuild(state, k.proven(c.id, t)); err != nil {
 		return err
 	}
 	c.base, c.state = base, state
@@ -137,16 +137,16 @@ var errLost = errors.New("the state as the cycle found it is lost")
 
 // base is the state as the cycle found it: _before, or active.yaml where that is
 // lost or was changed, and this has not changed; nil where there was no _before yet.
-func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
+func (k *Keeper) base(id string, t trace) (*scratchpad.State, error) {
 	if !t.awake && len(t.doubts) > 0 {
 		return nil, errLost // nothing says what it was
 	}
-	base, err := a.Home.LoadFile(a.Home.Before(id))
+	base, err := k.Home.LoadFile(k.Home.Before(id))
 	changed := err == nil && t.base != "" && base.Hash() != t.base
 	if err == nil && !changed {
 		return base, nil
 	}
-	active, hash, loadErr := a.Home.Load()
+	active, hash, loadErr := k.Home.Load()
 	if loadErr == nil && hash == t.base && t.iterations > 0 {
 		return active, nil
 	}
@@ -161,13 +161,13 @@ func (a *Agent) base(id string, t trace) (*scratchpad.State, error) {
 
 // rebuildNotes adds what the cycle noted to active.yaml as it now is. What else
 // the cycle changed cannot be told from an edit; its journal has it.
-func (a *Agent) rebuildNotes(c *cycle, t trace) (err error) {
-	if c.base, c.baseHash, err = a.Home.Load(); err != nil {
+func (k *Keeper) rebuildNotes(c *record, t trace) (err error) {
+	if c.base, c.baseHash, err = k.Home.Load(); err != nil {
 		return err
 	}
 	c.state = c.base.Clone()
 	var notes strings.Builder
-	for e, err := range a.proven(c.id, t) {
+	for e, err := range k.proven(c.id, t) {
 		if err != nil {
 			return err
 		}
@@ -184,22 +184,22 @@ func (a *Agent) rebuildNotes(c *cycle, t trace) (err error) {
 }
 
 // proven are the events of a cycle that its journal's chain proves.
-func (a *Agent) proven(id string, t trace) iter.Seq2[journal.Event, error] {
-	return journal.Proven(journal.Check(a.Home.Journal(id), journal.NewChain(t.key, id)))
+func (k *Keeper) proven(id string, t trace) iter.Seq2[journal.Event, error] {
+	return journal.Proven(journal.Check(k.Home.Journal(id), journal.NewChain(t.key, id)))
 }
 
 // sweep removes the temporary files of writers that died: our own, and those of
 // write_file calls that were under way.
-func (a *Agent) sweep(t trace) error {
-	dirs := []string{a.Home.Memory()}
+func (k *Keeper) sweep(t trace) error {
+	dirs := []string{k.Home.Memory()}
 	for _, i := range t.open {
 		var args struct{ Path string }
 		if i.Tool == "write_file" && json.Unmarshal(i.Args, &args) == nil && filepath.IsLocal(args.Path) {
-			dirs = append(dirs, filepath.Join(a.Workspace, filepath.Dir(args.Path)))
+			dirs = append(dirs, filepath.Join(k.Workspace, filepath.Dir(args.Path)))
 		}
 	}
 	for _, dir := range dirs {
-		if err := sweepFolder(a.disk(), dir); err != nil {
+		if err := sweepFolder(k.disk(), dir); err != nil {
 			return err
 		}
 	}

@@ -17,32 +17,32 @@ import (
 // gcTime bounds how long a cycle collects observations that have expired.
 const gcTime = 2 * time.Second
 
-// shelve gives the cycle its place in the store of observations, which is opened
-// when something is put there, was kept there, or is to be collected. Nothing
-// that goes wrong with the store fails the cycle.
-func (a *Agent) shelve(c *cycle) {
-	dir := a.Home.Memory()
-	c.turn = sync.OnceValues(func() (*observation.Turn, error) { return a.openShelf(c, dir) })
-	if observation.HasKept(dir) {
-		c.kept = a.listKept(c)
-	}
-	if observation.Due(dir, a.Observations.TTL, a.now()) {
-		// A store that cannot be opened is met again when something is put there.
-		_, _ = c.turn()
-	}
+// shelf is the cycle's place in the store of observations, which is opened when
+// something is put there, was kept there, or is to be collected. Nothing that
+// goes wrong with the store fails the cycle. A nil one keeps nothing.
+type shelf struct {
+	dir   string
+	opt   observation.Options
+	store *observation.Store // once it is open
+	turn  func() (*observation.Turn, error)
 }
 
-// openShelf opens the store, begins the cycle's turn there, and collects what
-// has expired, for a bounded time.
-func (a *Agent) openShelf(c *cycle, dir string) (*observation.Turn, error) {
-	opt := a.Observations
-	opt.Log = slog.New(shelfLog{c.journal})
-	store, err := observation.Open(dir, opt)
+func newShelf(dir, cycle string, o observation.Options, j *journal.Writer) *shelf {
+	o.Log = slog.New(shelfLog{j})
+	s := &shelf{dir: dir, opt: o}
+	s.turn = sync.OnceValues(func() (*observation.Turn, error) { return s.open(cycle) })
+	return s
+}
+
+// open opens the store, begins the cycle's turn there, and collects what has
+// expired, for a bounded time.
+func (s *shelf) open(cycle string) (*observation.Turn, error) {
+	store, err := observation.Open(s.dir, s.opt)
 	if err != nil {
 		return nil, err
 	}
-	c.store = store
-	turn, err := store.Begin(c.id, proc.Self())
+	s.store = store
+	turn, err := store.Begin(cycle, proc.Self())
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +51,22 @@ func (a *Agent) openShelf(c *cycle, dir string) (*observation.Turn, error) {
 	// What is left is collected another time.
 	_, _ = store.GC(ctx)
 	return turn, nil
+}
+
+// opener is what opens the store.
+func (s *shelf) opener() func() (*observation.Turn, error) {
+	if s == nil {
+		return nil
+	}
+	return s.turn
+}
+
+// collect opens the store where that is due for what has expired there.
+func (s *shelf) collect(now time.Time) {
+	if observation.Due(s.dir, s.opt.TTL, now) {
+		// A store that cannot be opened is met again when something is put there.
+		_, _ = s.turn()
+	}
 }
 
 // shelfLog puts what the store says into the journal: what it removed and why,
@@ -76,17 +92,20 @@ func (l shelfLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 // WithGroup makes none.
 func (l shelfLog) WithGroup(string) slog.Handler { return l }
 
-// listKept is what earlier cycles kept.
-func (a *Agent) listKept(c *cycle) string {
-	turn, err := c.turn()
+// kept is what earlier cycles kept.
+func (s *shelf) kept() []observation.Entry {
+	if !observation.HasKept(s.dir) {
+		return nil
+	}
+	turn, err := s.turn()
 	if err != nil {
-		return ""
+		return nil
 	}
 	entries, err := turn.Kept()
 	if err != nil {
-		return ""
+		return nil
 	}
-	return a.keptText(entries)
+	return entries
 }
 
 // previewKept is what a cycle would find kept.
@@ -114,14 +133,14 @@ func (a *Agent) keptText(entries []observation.Entry) string {
 	return b.String()
 }
 
-// unshelve ends the cycle's use of the store. A turn that cannot be ended is
-// ended by a later cycle, which sees that its process is gone.
-func (c *cycle) unshelve() {
-	if c.store == nil {
+// close ends the cycle's use of the store. A turn that cannot be ended is ended
+// by a later cycle, which sees that its process is gone.
+func (s *shelf) close() {
+	if s.store == nil {
 		return
 	}
-	if turn, err := c.turn(); err == nil {
+	if turn, err := s.turn(); err == nil {
 		_ = turn.End()
 	}
-	_ = c.store.Close()
+	_ = s.store.Close()
 }

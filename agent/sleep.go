@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"rouse/agent/pause"
 	"rouse/home"
@@ -16,33 +15,33 @@ import (
 )
 
 // sleep ends the cycle as its run did.
-func (a *Agent) sleep(c *cycle, runErr error) (Report, error) {
-	end := c.ending(runErr, a.Redact.Error(runErr))
+func (a *Agent) sleep(w *woken, r ran) (Report, error) {
+	end := w.ending(r.err, a.Redact.Error(r.err))
 	var limit *Limit
-	if errors.As(runErr, &limit) {
+	if errors.As(r.err, &limit) {
 		// A journal that cannot be written is reported when the end is.
-		_ = c.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
+		_ = w.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
 	}
-	changes, err := a.trimNotes(c, end.Changes)
+	changes, err := a.trimNotes(&w.record, end.Changes)
 	if err != nil {
-		_ = c.journal.Append(&journal.Warning{Text: err.Error()})
+		_ = w.journal.Append(&journal.Warning{Text: err.Error()})
 	}
 	end.Changes = changes
-	a.wish(c)
-	took := a.now().Sub(c.began)
-	slept, err := a.finish(c, end, took)
-	if err == nil {
-		a.rest(c, slept)
+	a.wish(w.journal, r.nextWake)
+	took := a.now().Sub(w.began)
+	slept, err := a.finish(&w.record, end, journal.Sleep{Ms: took.Milliseconds(), EmptyNotes: r.emptyNotes})
+	if err == nil && slept.Outcome == journal.Done && r.idle {
+		a.rest(w, r.saw)
 	}
 	return Report{
-		Cycle: c.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, runErr),
-		Iterations: c.iteration(), Tokens: c.tokens(), Took: took,
+		Cycle: w.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, r.err),
+		Iterations: w.iteration(), Tokens: w.tokens(), Took: took,
 	}, err
 }
 
 // ending says how a run ended and what the notes are to say of it: said is runErr
 // without secrets, as what is cut first leaves a part that nobody knows.
-func (c *cycle) ending(runErr, said error) journal.End {
+func (c *record) ending(runErr, said error) journal.End {
 	var limit *Limit
 	var signal Signal
 	switch {
@@ -74,30 +73,25 @@ func (c *cycle) ending(runErr, said error) journal.End {
 // and the one that was interrupted, and does what is left where it was
 // interrupted itself. Where a step fails, the next wake finishes the cycle; a
 // journal that cannot be written does not keep the state from being saved.
-func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.Sleep, error) {
+func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journal.Sleep, error) {
 	defer c.journal.Close()
-	sleep := journal.Sleep{
-		Outcome: end.Outcome, Exit: end.Exit, Error: end.Error,
-		Iterations: c.iteration(), Tokens: c.tokens(), Ms: took.Milliseconds(), Unproven: c.unproven, Trust: c.trust,
-		Task: c.verdict(end.Outcome), FailedCalls: c.calls.Failed, RefusedCalls: c.calls.Refused,
-	}
-	if c.dispatcher != nil {
-		sleep.EmptyNotes = c.dispatcher.EmptyNotes()
-	}
+	sleep.Outcome, sleep.Exit, sleep.Error = end.Outcome, end.Exit, end.Error
+	sleep.Iterations, sleep.Tokens, sleep.Unproven, sleep.Trust = c.iteration(), c.tokens(), c.unproven, c.trust
+	sleep.Task, sleep.FailedCalls, sleep.RefusedCalls = c.verdict(end.Outcome), c.calls.Failed, c.calls.Refused
 	err := c.end(end)
-	if failed := a.preserve(c); failed != nil {
+	if failed := k.preserve(c); failed != nil {
 		sleep.Outcome, sleep.Exit = journal.Failed, 1
 		return sleep, fmt.Errorf("sleep: %w", cmp.Or(err, failed))
 	}
-	changed := a.changed(c)
-	conflict := a.save(c)
+	changed := k.changed(c)
+	conflict := k.save(c)
 	if !errors.As(conflict, new(*Conflict)) {
 		err = cmp.Or(err, conflict)
 	}
 	if err == nil && conflict != nil {
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
-	sleep.Left, sleep.Changed = a.leave(c), changed
+	sleep.Left, sleep.Changed = k.leave(c), changed
 	if err == nil {
 		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())
 	}
@@ -109,7 +103,7 @@ func (a *Agent) finish(c *cycle, end journal.End, took time.Duration) (journal.S
 }
 
 // end makes the last changes and journals the end, unless that is done.
-func (c *cycle) end(end journal.End) error {
+func (c *record) end(end journal.End) error {
 	if c.ended {
 		return nil
 	}
@@ -120,11 +114,11 @@ func (c *cycle) end(end journal.End) error {
 }
 
 // preserve writes _after, unless an interrupted sleep has.
-func (a *Agent) preserve(c *cycle) error {
-	if c.reopened && exists(a.Home.After(c.id)) {
+func (k *Keeper) preserve(c *record) error {
+	if c.reopened && exists(k.Home.After(c.id)) {
 		return nil
 	}
-	return c.state.Snapshot(a.disk(), a.Home.After(c.id))
+	return c.state.Snapshot(k.disk(), k.Home.After(c.id))
 }
 
 // Conflict says that the state was edited while a cycle ran, and that both sides
@@ -153,13 +147,13 @@ var errEdited = errors.New("edited while it was being saved")
 // save stamps the state and replaces active.yaml, unless somebody edited that
 // since the cycle woke: then both sides are merged, or the edit stays. The last
 // look at the file is just before it is replaced.
-func (a *Agent) save(c *cycle) error {
+func (k *Keeper) save(c *record) error {
 	for {
-		merged, hash, err := a.merge(c)
+		merged, hash, err := k.merge(c)
 		if err == nil && merged != nil {
-			err = merged.Save(unlessEdited{a.disk(), a.Home, hash}, a.Home.Active(), a.now())
+			err = merged.Save(unlessEdited{k.disk(), k.Home, hash}, k.Home.Active(), k.now())
 		} else {
-			err = cmp.Or(err, a.disk().SyncDir(a.Home.Memory()))
+			err = cmp.Or(err, k.disk().SyncDir(k.Home.Memory()))
 		}
 		if !errors.Is(err, errEdited) {
 			return err
@@ -169,12 +163,12 @@ func (a *Agent) save(c *cycle) error {
 
 // merge gives what active.yaml is to hold, nil where it holds that already, and
 // the hash of what it was decided on.
-func (a *Agent) merge(c *cycle) (merged *scratchpad.State, hash string, err error) {
-	if hash, err := a.Home.Hash(); err == nil && hash == c.baseHash {
+func (k *Keeper) merge(c *record) (merged *scratchpad.State, hash string, err error) {
+	if hash, err := k.Home.Hash(); err == nil && hash == c.baseHash {
 		return c.state, hash, nil // as it mostly is
 	}
-	theirs, hash, err := a.Home.Load()
-	conflict := &Conflict{Active: a.Home.Rel(a.Home.Active()), After: a.Home.Rel(a.Home.After(c.id))}
+	theirs, hash, err := k.Home.Load()
+	conflict := &Conflict{Active: k.Home.Rel(k.Home.Active()), After: k.Home.Rel(k.Home.After(c.id))}
 	switch {
 	case err != nil:
 		conflict.Cause = err

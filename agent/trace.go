@@ -38,9 +38,9 @@ type trace struct {
 	took       time.Duration
 }
 
-func (a *Agent) readTrace(id string, key []byte) (trace, error) {
+func (k *Keeper) readTrace(id string, key []byte) (trace, error) {
 	t := trace{key: key, chain: journal.NewChain(key, id)}
-	for l, err := range journal.Check(a.Home.Journal(id), t.chain) {
+	for l, err := range journal.Check(k.Home.Journal(id), t.chain) {
 		if err != nil {
 			return t, err
 		}
@@ -132,7 +132,7 @@ func (t *trace) doubted() string {
 
 // tellDoubt puts down, once, what in the journal is not proven. A journal that
 // had ended with sleep ends with it again.
-func (c *cycle) tellDoubt(t trace) error {
+func (c *record) tellDoubt(t trace) error {
 	if len(t.doubts) == 0 && t.slept == nil {
 		return nil
 	}

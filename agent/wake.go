@@ -9,11 +9,11 @@ import (
 
 	"rouse/agent/model"
 	"rouse/agent/trust"
-	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/journal"
+	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
 
@@ -21,115 +21,102 @@ import (
 const maxNote = 1000
 
 // wake locks the home, settles an interrupted cycle, loads the state, opens the
-// journal and writes the snapshot _before.
-func (a *Agent) wake() (*cycle, error) {
-	if err := a.Home.MakeFolders(a.disk()); err != nil {
+// journal and writes the snapshot _before. The options are those of the store of
+// observations.
+func (k *Keeper) wake(o observation.Options) (*woken, error) {
+	if err := k.Home.MakeFolders(k.disk()); err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	unlock, err := a.Home.Lock()
+	unlock, err := k.Home.Lock()
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.open()
+	w, err := k.open()
 	if err != nil {
 		unlock()
 		return nil, err
 	}
-	c.unlock = unlock
-	return c, nil
+	w.unlock = unlock
+	w.shelf = newShelf(k.Home.Memory(), w.id, o, w.journal)
+	return w, nil
 }
 
 // open is wake in a locked home.
-func (a *Agent) open() (*cycle, error) {
-	newest, err := a.Home.Newest()
+func (k *Keeper) open() (*woken, error) {
+	newest, err := k.Home.Newest()
 	if err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	seal, err := a.seal()
+	seal, err := k.seal()
 	if err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	settled, err := a.settleIf(newest, seal.key)
+	settled, err := k.settleIf(newest, seal.key)
 	if err == nil && seal.raise {
-		seal.key, err = a.Home.Raise(a.disk())
+		seal.key, err = k.Home.Raise(k.disk())
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &cycle{began: a.now(), seal: seal, known: trust.Read(a.Home, newest)}
-	if err := c.known.Err(a.Found); err != nil {
+	w, err := k.find(newest)
+	if err != nil {
 		return nil, err
 	}
-	c.trust = c.known.Next(a.Found)
-	if c.base, c.baseHash, err = a.Home.Load(); err != nil {
+	if err := k.name(w, newest, seal.key); err != nil {
+		return nil, fmt.Errorf("wake: %w", err)
+	}
+	wake := &journal.Wake{Settled: settled, Base: w.baseHash, Owner: proc.Self(), Mark: k.Mark, Warning: seal.warning, Version: k.Version, Trust: w.trust}
+	if err := k.record(w, wake); err != nil {
+		w.journal.Close()
+		return nil, fmt.Errorf("wake: %w", err)
+	}
+	return w, nil
+}
+
+// find is the home as a cycle finds it, which has no name yet.
+func (k *Keeper) find(newest string) (w *woken, err error) {
+	w = &woken{began: k.now(), known: trust.Read(k.Home, newest)}
+	if err := w.known.Err(k.Found); err != nil {
 		return nil, err
 	}
-	c.state = c.base.Clone()
-	if err := a.name(c, newest); err != nil {
-		return nil, fmt.Errorf("wake: %w", err)
+	w.trust = w.known.Next(k.Found)
+	if w.base, w.baseHash, err = k.Home.Load(); err != nil {
+		return nil, err
 	}
-	if err := a.record(c, settled); err != nil {
-		c.journal.Close()
-		return nil, fmt.Errorf("wake: %w", err)
-	}
-	return c, nil
-}
-
-// prepare gives the cycle what its run needs.
-func (a *Agent) prepare(c *cycle, j dispatcher.Journal) error {
-	if c.unruled != nil {
-		return fmt.Errorf("read the rules: %w", c.unruled)
-	}
-	c.dispatcher = &dispatcher.Dispatcher{
-		Tools: a.Tools, State: c.state, Journal: counting{j, &c.calls}, Locked: a.Locked, Now: a.Now, Kept: c.kept != "", Notes: a.Notes,
-		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
-		Shelf: dispatcher.Shelf{
-			Redact: a.Redact, Turn: c.turn, Threshold: a.Threshold, MaxAnswer: a.maxAnswer(c), Summarise: a.summariser(c),
-		},
-	}
-	a.speak(c, c.rules, a.protocol(c))
-	return c.begin(a.Task)
-}
-
-// maxAnswer is how much one scratchpad_read gives, in bytes: about a quarter of
-// a request.
-func (a *Agent) maxAnswer(c *cycle) int {
-	most := a.maxTokens(c)
-	if most <= 0 {
-		return 0
-	}
-	return max(1024, most*3/4)
+	w.state = w.base.Clone()
+	w.rules, w.unruled = k.Home.ReadRules()
+	return w, nil
 }
 
 // Preview is the request that a cycle would send first, with these tools beside
 // those that need nothing running. It changes nothing.
 func (a *Agent) Preview(further ...tools.Tool) (model.Request, error) {
-	c := &cycle{}
-	c.iterations.Add(1)
 	newest, err := a.Home.Newest()
-	if err == nil {
-		err = trust.Read(a.Home, newest).Err(a.Found)
-	}
 	if err != nil {
 		return model.Request{}, err
 	}
-	if c.base, _, err = a.Home.Load(); err != nil {
+	w, err := a.find(newest)
+	if err != nil {
 		return model.Request{}, err
 	}
-	c.rules, c.unruled = a.Home.ReadRules()
-	c.state = c.base.Clone()
-	c.kept = a.previewKept()
-	if err := a.prepare(c, unrecorded{}); err != nil {
+	if w.unruled != nil {
+		return model.Request{}, fmt.Errorf("read the rules: %w", w.unruled)
+	}
+	w.iterations.Add(1)
+	c := a.newCycle(w, unrecorded{}, a.previewKept())
+	if err := c.choose(a.Task); err != nil {
 		return model.Request{}, err
 	}
 	if len(further) > 0 {
-		if err := a.offer(c, append(a.Tools.All(), further...)); err != nil {
+		if err := c.offer(append(a.Tools.All(), further...)); err != nil {
 			return model.Request{}, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), a.Timeout)
 	defer cancel()
-	return a.request(ctx, c)
+	said := c.ahead(ctx)
+	req, _, err := c.compose(&said, c.dispatcher.Offered())
+	return req, err
 }
 
 // unrecorded is a journal that keeps nothing.
@@ -139,24 +126,21 @@ func (unrecorded) Append(journal.Payload) error { return nil }
 func (unrecorded) Sync() error                  { return nil }
 
 // record opens the cycle's record: the event wake, then the snapshot _before.
-func (a *Agent) record(c *cycle, settled string) error {
-	texts := a.ingredients(c)
-	wake := &journal.Wake{
-		Settled: settled, Base: c.baseHash, Owner: proc.Self(), Mark: a.Mark, Warning: c.seal.warning,
-		Version: a.Version, Made: sums(texts), Trust: c.trust,
-	}
-	if c.base.Large() {
+func (k *Keeper) record(w *woken, wake *journal.Wake) error {
+	texts := k.ingredients(w.rules)
+	wake.Made = sums(texts)
+	if w.base.Large() {
 		wake.Warning += "the memory is above 512 KiB, and each request to the model carries it"
 	}
-	if err := c.journal.Append(wake); err != nil {
+	if err := w.journal.Append(wake); err != nil {
 		return err
 	}
-	a.keep(c, texts)
-	c.left = a.look(wake.Made, c.baseHash)
-	if err := a.compare(c); err != nil {
+	k.keep(w.journal, texts)
+	w.left = k.look(wake.Made, w.baseHash)
+	if err := k.compare(w); err != nil {
 		return err
 	}
-	return c.base.Snapshot(laterSync{a.disk()}, a.Home.Before(c.id))
+	return w.base.Snapshot(laterSync{k.disk()}, k.Home.Before(w.id))
 }
 
 // laterSync leaves the name of _before to be made durable with that of _after:
@@ -168,14 +152,14 @@ func (laterSync) SyncDir(string) error { return nil }
 
 // name gives the cycle the first free id after the newest one, and opens its
 // journal.
-func (a *Agent) name(c *cycle, newest string) (err error) {
-	for c.id = home.NextID(c.began, newest); ; c.id = home.NextID(c.began, c.id) {
-		if exists(a.Home.Before(c.id)) || exists(a.Home.After(c.id)) {
+func (k *Keeper) name(w *woken, newest string, key []byte) (err error) {
+	for w.id = home.NextID(w.began, newest); ; w.id = home.NextID(w.began, w.id) {
+		if exists(k.Home.Before(w.id)) || exists(k.Home.After(w.id)) {
 			continue
 		}
-		c.journal, err = journal.Create(a.disk(), a.Home.Journal(c.id), journal.NewChain(c.seal.key, c.id), a.now)
+		w.journal, err = journal.Create(k.disk(), k.Home.Journal(w.id), journal.NewChain(key, w.id), k.now)
 		if err == nil {
-			return a.attach(c)
+			return k.attach(&w.record)
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return err
@@ -184,13 +168,13 @@ func (a *Agent) name(c *cycle, newest string) (err error) {
 }
 
 // attach lets the journal also write the log for people.
-func (a *Agent) attach(c *cycle) error {
-	log, err := a.disk().OpenFile(a.Home.Log(c.id), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+func (k *Keeper) attach(c *record) error {
+	log, err := k.disk().OpenFile(k.Home.Log(c.id), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		c.journal.Close()
 		return err
 	}
-	c.journal.Log, c.journal.Watch, c.journal.Redact = log, a.Watch, a.Redact.String
+	c.journal.Log, c.journal.Watch, c.journal.Redact = log, k.Watch, k.Redact.String
 	return nil
 }
 

@@ -31,17 +31,17 @@ type Waking struct {
 
 // wish hands on the wish of a cycle that is about to sleep. If it is killed after
 // that, the wake that it asked for settles it.
-func (a *Agent) wish(c *cycle) {
-	if c.dispatcher == nil || c.dispatcher.NextWake == nil || a.Waking.Ask == nil {
+func (a *Agent) wish(j *journal.Writer, after *time.Duration) {
+	if after == nil || a.Waking.Ask == nil {
 		return
 	}
 	var when time.Time
-	if after := *c.dispatcher.NextWake; after > 0 {
-		when = a.now().Add(after)
+	if *after > 0 {
+		when = a.now().Add(*after)
 	}
 	if err := a.Waking.Ask(when); err != nil {
 		// A journal that cannot be written is reported when the end is.
-		_ = c.journal.Append(&journal.Warning{Text: "next_wake is not kept: " + err.Error()})
+		_ = j.Append(&journal.Warning{Text: "next_wake is not kept: " + err.Error()})
 	}
 }
 
@@ -75,17 +75,17 @@ func Idle(h home.Home, watch []string) bool {
 // rest keeps what the home looks like after a cycle that found nothing to do, if
 // nothing has changed since it woke: what came meanwhile it may not have seen.
 // Nothing is synced, as without this record the next slot is a cycle.
-func (a *Agent) rest(c *cycle, end journal.Sleep) {
-	if !a.Waking.IdleSkip || end.Outcome != journal.Done || !c.dispatcher.Idle {
+func (a *Agent) rest(w *woken, saw sights) {
+	if !a.Waking.IdleSkip {
 		return
 	}
 	saved, hash, err := a.Home.Load()
 	seen := look(a.Home, a.Waking.Watch)
-	if err != nil || !scratchpad.Equal(saved, c.state) || !maps.Equal(seen, c.saw) {
+	if err != nil || !scratchpad.Equal(saved, w.state) || !maps.Equal(seen, saw) {
 		return
 	}
 	seen[a.Home.Rel(a.Home.Active())] = hash
-	text, err := json.Marshal(idleRecord{c.id, seen})
+	text, err := json.Marshal(idleRecord{w.id, seen})
 	if err != nil {
 		return
 	}

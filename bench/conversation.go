@@ -55,8 +55,11 @@ func (s *scripted) cycle(dir string, limit int) error {
 		return err
 	}
 	a := &agent.Agent{
-		Home: home, Model: s, Tools: set, Disk: disk.OS{}, Mark: "bench", MaxTokens: limit, NotesMax: 16 << 10,
-		MaxIterations: s.iterations + 10*facts, Timeout: time.Hour, Notes: tools.NoteRequired,
+		Keeper: agent.Keeper{Home: home, Disk: disk.OS{}, Mark: "bench", NotesMax: 16 << 10},
+		Asking: agent.Asking{
+			Model: s, MaxTokens: limit, MaxIterations: s.iterations + 10*facts, Timeout: time.Hour, Notes: tools.NoteRequired,
+		},
+		Tools: set,
 	}
 	report, err := a.RunOnce(context.Background())
 	return cmp.Or(err, report.Err)

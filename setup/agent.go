@@ -47,18 +47,28 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	}
 	c := s.Config
 	return &agent.Agent{
-		Version: s.Version, Config: c.Held(), MaxOutput: int(c.Model.MaxOutput),
-		Budget: spending, Notify: s.notifier(hide), Retention: s.Retention(), Waking: s.waking(),
-		Heartbeat: s.Heartbeat(), ModelName: s.ModelName(), PauseAfter: int(c.Failures.PauseAfter),
-		Found: s.found(), Home: s.Home, Workspace: s.Home.Folder(c.Workspace), Model: m, Tools: set, Boxes: s.boxes(),
-		Redact: hide, Mark: s.Runner().Mark, Now: s.Now,
-		Observations: s.Observations(), Threshold: int(c.Observations.Threshold),
-		MaxIterations: int(c.Cycle.MaxIterations), Timeout: time.Duration(c.Cycle.Timeout), Locked: c.Cycle.Locked,
-		Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
-		NotesMax:  int(c.Cycle.NotesMax), Protocol: c.Model.Protocol, ModelID: c.Model.Name + " at " + c.Model.BaseURL,
-		MaxTokens: int(c.Conversation.MaxTokens), KeepResults: int(c.Conversation.KeepResults),
-		Notes: tools.NoteMode(c.Conversation.TaskScratchpad),
+		Keeper: s.keeper(hide), Asking: s.asking(m), Tools: set, Boxes: s.boxes(),
+		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
+		Budget: spending, Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), PauseAfter: int(c.Failures.PauseAfter),
 	}, nil
+}
+
+func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
+	c := s.Config
+	return agent.Keeper{
+		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), Mark: s.Runner().Mark,
+		NotesMax: int(c.Cycle.NotesMax), Version: s.Version, Config: c.Held(), Found: s.found(), Notify: s.notifier(hide),
+	}
+}
+
+func (s *Setup) asking(m agent.Model) agent.Asking {
+	c := s.Config
+	return agent.Asking{
+		Model: m, ModelName: s.ModelName(), ModelID: c.Model.Name + " at " + c.Model.BaseURL, Protocol: c.Model.Protocol,
+		MaxIterations: int(c.Cycle.MaxIterations), Timeout: time.Duration(c.Cycle.Timeout),
+		MaxTokens: int(c.Conversation.MaxTokens), KeepResults: int(c.Conversation.KeepResults), MaxOutput: int(c.Model.MaxOutput),
+		Notes: tools.NoteMode(c.Conversation.TaskScratchpad), Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
+	}
 }
 
 // boxes are the tools that need something running.

@@ -29,7 +29,7 @@ func (a *app) reset(clean bool) error {
 	if err != nil {
 		return err
 	}
-	to, err := (&agent.Agent{Home: h, Now: a.now}).Reset(clean)
+	to, err := (&agent.Keeper{Home: h, Now: a.now}).Reset(clean)
 	if err != nil {
 		return err
 	}

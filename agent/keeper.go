@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"time"
+
+	"rouse/agent/notify"
+	"rouse/agent/trust"
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/redact"
+	"rouse/journal"
+)
+
+// Keeper keeps the memory of a home through wake and sleep: what it takes to name
+// a cycle, to write down what it does, to settle it where it was interrupted and
+// to save what it made of the memory. Its fields are set once.
+type Keeper struct {
+	Home   home.Home
+	Redact *redact.Redactor // nil hides nothing
+	Disk   disk.FS          // nil is the machine's
+	// Now is the wall clock; nil is time.Now.
+	Now func() time.Time
+	// Workspace is where tools work.
+	Workspace string
+	// Mark is in the environment of every process that the cycle's tools start.
+	Mark string
+	// NotesMax bounds the notes of the memory at sleep, in bytes; 0 does not.
+	NotesMax int
+	// Version is the binary's, and Config the configuration that holds, for people.
+	Version string
+	Config  []byte
+	// Found is what decides where the agent's words go and which programs are its
+	// servers; a cycle refuses what another hand has changed.
+	Found trust.Found
+	// Notify tells people; nil is nobody.
+	Notify *notify.Notifier
+	// Watch, unless nil, is told of each event as it is journalled.
+	Watch func(journal.Event)
+}
+
+func (k *Keeper) now() time.Time {
+	if k.Now == nil {
+		return time.Now()
+	}
+	return k.Now()
+}
+
+func (k *Keeper) disk() disk.FS {
+	if k.Disk == nil {
+		return disk.OS{}
+	}
+	return k.Disk
+}

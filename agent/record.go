@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"sync/atomic"
+	"time"
+
+	"rouse/agent/trust"
+	"rouse/journal"
+	"rouse/scratchpad"
+)
+
+// record is what is known and written of a cycle: all that it takes to put it to
+// sleep, whether it just ran or was interrupted.
+type record struct {
+	id string
+
+	// base is the memory as it was read at wake, and baseHash its SHA-256, ""
+	// where there was no file; state is what the cycle makes of it.
+	base     *scratchpad.State
+	baseHash string
+	state    *scratchpad.State
+
+	journal *journal.Writer
+	trust   *journal.Trust // what this cycle relies on
+	left    *left          // the files of the home as they should be
+	calls   journal.Counts
+
+	iterations, used atomic.Int64 // used are tokens
+
+	unproven int  // lines of its journal, when it is settled
+	reopened bool // it was interrupted and is being settled
+	ended    bool // its end is in the journal, or at least in _after
+}
+
+// woken is a cycle that is awake and has not begun to run.
+type woken struct {
+	record
+	unlock  func()
+	began   time.Time
+	known   trust.Known // what was relied on before
+	rules   string
+	unruled error // why there are no rules
+	shelf   *shelf
+}
+
+// iteration counts from 1 once the model is asked.
+func (c *record) iteration() int { return int(c.iterations.Load()) }
+
+// tokens are what the cycle has used.
+func (c *record) tokens() int { return int(c.used.Load()) }
+
+// verdict is what became of the cycle's task: until tasks have checks, the model
+// at most claims that one is done.
+func (c *record) verdict(outcome string) string {
+	if outcome == journal.Done && len(c.state.Completed()) > len(c.base.Completed()) {
+		return journal.TaskClaimed
+	}
+	return journal.TaskNone
+}
