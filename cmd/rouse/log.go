@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"rouse/home"
-	"rouse/internal/proc"
 	"rouse/journal"
 )
 
@@ -53,7 +50,7 @@ func (a *app) log(args []string, follow, asJSON bool) error {
 		return fmt.Errorf("log: %w", err)
 	}
 	defer f.Close()
-	t := &tail{file: f, follow: follow}
+	t := &journal.Growing{File: f, Follow: follow}
 	for e, err := range journal.ReadFrom(t) {
 		if err != nil {
 			return fmt.Errorf("log: %w", err)
@@ -62,7 +59,7 @@ func (a *app) log(args []string, follow, asJSON bool) error {
 			return err
 		}
 		if w, ok := e.Data.(*journal.Wake); ok {
-			t.owner = w.Owner
+			t.Owner = w.Owner
 		}
 		if e.Event == "sleep" {
 			return nil
@@ -122,23 +119,4 @@ func pickCycle(h home.Home, args []string) (string, error) {
 
 func notACycle(id string) error {
 	return fmt.Errorf("%q is not a cycle; they look like 20260401_150154, see rouse cycles", id)
-}
-
-// tail reads a file that grows: at its end it waits, while the process that
-// writes it lives.
-type tail struct {
-	file   *os.File
-	follow bool
-	owner  proc.Identity
-}
-
-func (t *tail) Read(p []byte) (int, error) {
-	for {
-		alive := t.owner.PID == 0 || t.owner.Alive() // asked before the last look
-		n, err := t.file.Read(p)
-		if n > 0 || err != io.EOF || !t.follow || !alive {
-			return n, err
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"rouse/agent/trust"
 	"rouse/home"
+	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/setup"
 )
@@ -66,8 +67,8 @@ func usage(err error) error {
 }
 
 func main() {
-	hidden := hideMemory()    // before anything is started that could look
-	log.SetOutput(io.Discard) // net/http speaks there, and cron would mail it
+	hidden := proc.HideMemory() // before anything is started that could look
+	log.SetOutput(io.Discard)   // net/http speaks there, and cron would mail it
 	a := &app{hidden: hidden, environ: os.Environ(), stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: time.Now}
 	os.Exit(a.main(os.Args[1:]))
 }

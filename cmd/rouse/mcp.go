@@ -43,7 +43,7 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 		return usage(err)
 	}
 	if one != "" {
-		if c, err = pick(c, one); err != nil {
+		if c, err = c.Pick(one); err != nil {
 			return usage(err)
 		}
 	}
@@ -55,18 +55,6 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 		fmt.Fprintln(a.stderr, "rouse:", a.redacted(line))
 	}
 	return interrupted(ctx, use(ctx, s))
-}
-
-// pick is c with one server that is to run.
-func pick(c mcp.Config, name string) (mcp.Config, error) {
-	one, ok := c.Only(name)
-	switch {
-	case !ok:
-		return c, fmt.Errorf(".mcp.json: there is no server %s", text.Line(name, 40))
-	case one.Servers[0].Disabled:
-		return c, fmt.Errorf(".mcp.json: server %s is disabled", text.Line(name, 40))
-	}
-	return one, nil
 }
 
 func (a *app) newMCPList() *cobra.Command {
@@ -137,7 +125,7 @@ Exit codes: 0, 1 if the call fails or its outcome is unknown, 2 usage or a bad .
 }
 
 func (a *app) callMCP(ctx context.Context, s *mcp.Servers, name string, args json.RawMessage) error {
-	t, err := findTool(s, name)
+	t, err := s.Find(name)
 	if err != nil {
 		return err
 	}
@@ -157,22 +145,6 @@ func (a *app) callMCP(ctx context.Context, s *mcp.Servers, name string, args jso
 		return errors.New(r.Error)
 	}
 	return nil
-}
-
-// findTool gives a tool that is on, by its server's name for it.
-func findTool(s *mcp.Servers, name string) (tools.Tool, error) {
-	for _, o := range s.Offers() {
-		if o.Tool != name && o.Name != name {
-			continue
-		}
-		for _, t := range s.Tools() {
-			if t.Name == o.Name {
-				return t, nil
-			}
-		}
-		return tools.Tool{}, fmt.Errorf("tool %s is %s, and off until you run: rouse mcp accept %s", text.Line(name, 40), o.State, o.Server)
-	}
-	return tools.Tool{}, fmt.Errorf("there is no tool %s", text.Line(name, 40))
 }
 
 func (a *app) newMCPAccept() *cobra.Command {
@@ -202,7 +174,7 @@ func (a *app) acceptServer(name string) error {
 	}
 	c, err := home.Servers()
 	if err == nil {
-		c, err = pick(c, name)
+		c, err = c.Pick(name)
 	}
 	if err != nil {
 		return usage(err)

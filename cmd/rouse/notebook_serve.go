@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,30 +77,7 @@ func (a *app) tokens(path string) (map[string]string, error) {
 		}
 		return map[string]string{"default": token}, nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read by others: chmod 600 %s", path, path)
-	}
-	list, lines := map[string]string{}, bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		fields := strings.Fields(lines.Text())
-		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
-			continue
-		}
-		if len(fields) != 2 || list[fields[0]] != "" {
-			return nil, fmt.Errorf("%s, line %d: write a tenant's name, once, and its token", path, n)
-		}
-		list[fields[0]] = fields[1]
-	}
-	return list, lines.Err()
+	return serve.ReadTokens(path)
 }
 
 func (a *app) serveNotebooks(o serveOptions) error {

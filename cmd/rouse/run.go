@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rouse/agent"
+	"rouse/internal/proc"
 	"rouse/journal"
 	"rouse/setup"
 )
@@ -100,13 +101,13 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 		return setup.Ran{Err: a.dryRun(ag)}
 	}
 	show := a.watcher(o)
-	events := newQueue(show.event)
-	ag.Watch = events.put
-	dropStart()
+	events := journal.NewQueue(show.event)
+	ag.Watch = events.Put
+	proc.DropStart()
 	ctx, stop := untilSignal()
 	defer stop()
 	ran.Report, ran.Err = ag.RunOnce(ctx)
-	if events.close() {
+	if events.Close() {
 		show.close(ran.Report)
 	}
 	if ran.Err == nil {

@@ -1,45 +1,44 @@
-package main
+package journal
 
 import (
 	"sync"
 	"time"
-
-	"rouse/journal"
 )
 
 // linger is how long the end of a cycle waits for a screen, or a reader of our
 // output, that has stopped.
 const linger = 2 * time.Second
 
-// queue hands events to show in order, from a goroutine of its own, so that a
+// Queue hands events to show in order, from a goroutine of its own, so that a
 // reader who stops reading, or a terminal that is halted with Ctrl-S, holds no
 // cycle up. It holds what one cycle says at most.
-type queue struct {
-	show func(journal.Event)
+type Queue struct {
+	show func(Event)
 	done chan struct{}
 
 	mu     sync.Mutex
 	filled *sync.Cond
-	events []journal.Event
+	events []Event
 	closed bool
 }
 
-func newQueue(show func(journal.Event)) *queue {
-	q := &queue{show: show, done: make(chan struct{})}
+// NewQueue begins to show events.
+func NewQueue(show func(Event)) *Queue {
+	q := &Queue{show: show, done: make(chan struct{})}
 	q.filled = sync.NewCond(&q.mu)
 	go q.run()
 	return q
 }
 
-// put never waits.
-func (q *queue) put(e journal.Event) {
+// Put never waits.
+func (q *Queue) Put(e Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events = append(q.events, e)
 	q.filled.Signal()
 }
 
-func (q *queue) run() {
+func (q *Queue) run() {
 	defer close(q.done)
 	for {
 		events, closed := q.take()
@@ -53,7 +52,7 @@ func (q *queue) run() {
 }
 
 // take waits for events, or for the end.
-func (q *queue) take() (events []journal.Event, closed bool) {
+func (q *Queue) take() (events []Event, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.events) == 0 && !q.closed {
@@ -63,8 +62,8 @@ func (q *queue) take() (events []journal.Event, closed bool) {
 	return events, q.closed
 }
 
-// close waits until everything is shown, for a while, and says whether it was.
-func (q *queue) close() bool {
+// Close waits until everything is shown, for a while, and says whether it was.
+func (q *Queue) Close() bool {
 	q.mu.Lock()
 	q.closed = true
 	q.filled.Signal()

@@ -1,4 +1,4 @@
-package main
+package proc
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hideMemory keeps children of every verb, and theirs, from reading the keys in
+// HideMemory keeps children of every verb, and theirs, from reading the keys in
 // this process's environment and memory. The strings that the kernel shows as
 // /proc/PID/environ, and ps as part of the command line, are wiped: Go has copies
 // of its own. Then the rest becomes root's, and ptrace is refused (PR_SET_DUMPABLE
 // of prctl(2)). Programs that it starts are not affected. It reports whether all of
 // that holds: root may read the memory.
-func hideMemory() bool {
+func HideMemory() bool {
 	wiped := wipeEnvironment() == nil
 	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	return wiped && err == nil && unix.Geteuid() != 0
@@ -27,7 +27,7 @@ func hideMemory() bool {
 // one of these takes descriptors for the runtime, which ends where there are none.
 func wipeEnvironment() error {
 	const start, end = 50 - 3, 51 - 3 // fields, counted behind the name, which may hold blanks
-	stat, err := readStat()
+	stat, err := readOwnStat()
 	if err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func wipeEnvironment() error {
 	return nil
 }
 
-// readStat gives what proc_pid_stat(5) says of this process, which is one short line.
-func readStat() ([]byte, error) {
+// readOwnStat gives what proc_pid_stat(5) says of this process, which is one short line.
+func readOwnStat() ([]byte, error) {
 	f, err := unix.Open("/proc/self/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -70,11 +70,11 @@ func readStat() ([]byte, error) {
 	return line[:max(n, 0)], err
 }
 
-// dropStart gives back the pages of the program's own code that only its start
+// DropStart gives back the pages of the program's own code that only its start
 // needed: each package is initialised, and the kernel maps 64 KiB around whatever
 // is touched, which comes to most of the program. What is needed again is mapped
 // again. Only code is given back: it is never written to.
-func dropStart() {
+func DropStart() {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return // it costs memory, no more

@@ -1,0 +1,29 @@
+package journal
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"rouse/internal/proc"
+)
+
+// Growing reads a file that grows: at its end it waits, if it is to follow it and
+// while the process that writes it lives.
+type Growing struct {
+	File   *os.File
+	Follow bool
+	Owner  proc.Identity // of the writer, once that is known
+}
+
+// Read waits for more at the end.
+func (t *Growing) Read(p []byte) (int, error) {
+	for {
+		alive := t.Owner.PID == 0 || t.Owner.Alive() // asked before the last look
+		n, err := t.File.Read(p)
+		if n > 0 || err != io.EOF || !t.Follow || !alive {
+			return n, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
