@@ -10,6 +10,17 @@
 // something fails. It sleeps: it keeps a copy of the memory as it now is, stamps
 // it and saves it. Sleep happens whatever the run did.
 //
+// # Five files to read first
+//
+//   - agent.go: what an agent is, and the main loop: cycle, run, live, iterate.
+//   - wake.go and sleep.go: how a cycle begins and ends. What either needs of a cycle
+//     is a record; what woke and what runs are more than that, see record.go and
+//     cycle.go.
+//   - settle.go: how one ends that was interrupted, with trace.go, which reads what
+//     its journal proves.
+//   - dispatcher/dispatcher.go: how one action becomes one observation.
+//   - setup/setup.go: how all of it is made from a folder.
+//
 // # Where things are
 //
 // Imports run one way, from cmd/rouse down:
@@ -19,10 +30,9 @@
 //     below, each thing once and when it is first asked for. It also says whether a
 //     due slot may run, and runs it.
 //   - home is the folder that an agent lives in; it alone knows the names of files.
-//   - agent (here) is the cycle. agent.go has the main loop, wake.go, sleep.go and
-//     settle.go the rest of the cycle.
-//   - agent/conversation decides what the model sees, agent/model asks it; talk.go
-//     and view.go here are between the two.
+//   - agent (here) is the cycle. [Keeper] wakes, settles and saves; [Agent] runs.
+//   - agent/conversation decides what the model sees, agent/model asks it; dialogue.go,
+//     view.go and talk.go here are between the two.
 //   - agent/made keeps copies of what cycles were made of, which their journals
 //     name: rules, configuration, tools.
 //   - replay.go tells a journal to the same conversation again, so that what the
@@ -58,6 +68,31 @@
 // and sleeping share one function, finish, whose steps can each be done again;
 // so it does not matter where it is killed, or how often.
 //
+// # One slot, followed
+//
+// Every minute cron starts `rouse run --due`: cmd/rouse/run.go opens the home by
+// setup.Open and calls RunDue (setup/due.go). schedule.Ledger.Due accounts for all
+// slots up to now (agent/schedule/account.go: missed, skipped, caught up) and takes
+// at most one. What may keep it from running is asked by Gate, before the ledger is
+// locked for writing: the file STOP, a rest after failures, nothing new, no money
+// left; the last is decided by the function that the cycle then reserves with,
+// budget.Model. The taken slot is in the ledger with this process as its owner
+// before [Agent.RunOnce] begins; what became of it is written by Attempt.Settle, and
+// if the process dies, the next one finds the owner gone and says unknown. Nothing is
+// run twice for one slot.
+//
+// # One large output, followed
+//
+// A shell call prints 1 GB. proc.Runner streams it; dispatcher.Shelf.Observe puts
+// the redactor in its way and, from the threshold on, an observation.Writer behind
+// that (dispatcher/output.go, park.go), which cuts it into chunks after newlines and
+// compresses them on the way to the disk; memory holds a few of these. The model is
+// shown a synthetic view: head, tail, size, what kind it is, a scratchpad_id. It reads
+// on with scratchpad_read (dispatcher/read.go), by lines, ranges, grep or jq, of
+// which an index finds the one chunk; or it passes the bytes to another tool by
+// writing {{step1.content}}, which dispatcher/reference.go replaces with a reader, so
+// that they never are in memory or in a request.
+//
 // # Who may change the memory
 //
 // The cycle holds a lock on the memory's folder. A person does not, and may edit
@@ -72,4 +107,15 @@
 // errors and warnings quote in the journal's writer. Behind these doors the
 // memory, the journal, the log and the screen hold the same clean text. What is
 // cut is redacted before: nobody knows the part of a secret that a cut leaves.
+//
+// # How to test
+//
+// A rig is a home in a temporary folder with a scripted model: rig_test.go here, and
+// cmd/rouse/rig_test.go with a real server on loopback. What must survive anything is
+// swept: disktest.Sweep lets the nth operation of our disk fail or lose what was not
+// synced, until a run meets no fault; killtest kills the real program at its nth system
+// call. A sample runs in `go test`, all of it with ROUSE_SWEEP=full. What a user sees is
+// a script in cmd/rouse/testdata/script, which carries its model's replies. Time is set,
+// never waited for. The examples of [tools.New], [scratchpad.Load],
+// [dispatcher.Dispatcher.Do] and observation.Store show each in its smallest use.
 package agent
