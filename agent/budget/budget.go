@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"rouse/internal/disk"
+	"rouse/internal/jsonl"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 )
@@ -72,6 +73,7 @@ type Budget struct {
 	self   proc.Identity
 	synced bool // the ledger's name is durable
 	read   book // what the ledger says, as far as it was read
+	lines  *jsonl.File
 	file   os.FileInfo
 	offset int64
 }

@@ -127,37 +127,35 @@ func (b *Budget) locked(ctx context.Context, do func() error) error {
 // catchUp reads what was written since the last time, or all of a file that
 // another process has summed up.
 func (b *Budget) catchUp() error {
-	if info, err := os.Stat(b.Path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file; move it away", b.Path)
-	}
-	f, err := os.Open(b.Path)
+	first, size := b.file == nil, int64(0)
+	err := b.ledger().Read(func(r io.ReaderAt, info fs.FileInfo) error {
+		if size = info.Size(); first || !os.SameFile(info, b.file) || size < b.offset {
+			b.read, b.offset = newBook(), 0
+		}
+		b.file = info
+		data, err := io.ReadAll(io.NewSectionReader(r, b.offset, size-b.offset))
+		if err == nil {
+			b.offset += int64(len(data))
+			b.applyAll(data)
+		}
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		b.read, b.file, b.offset = newBook(), nil, 0
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	first := b.file == nil
-	if first || !os.SameFile(info, b.file) || info.Size() < b.offset {
-		b.read, b.offset = newBook(), 0
-	}
-	b.file = info
-	data, err := io.ReadAll(io.NewSectionReader(f, b.offset, info.Size()-b.offset))
-	if err != nil {
-		return err
-	}
-	b.offset += int64(len(data))
-	b.applyAll(data)
-	if first && info.Size() > compactFrom {
+	if err == nil && first && size > compactFrom {
 		return b.compact()
 	}
-	return nil
+	return err
+}
+
+// ledger is the file, which stays open. The caller holds mu.
+func (b *Budget) ledger() *jsonl.File {
+	if b.lines == nil {
+		b.lines = &jsonl.File{FS: b.disk(), Path: b.Path}
+	}
+	return b.lines
 }
 
 func (b *Budget) applyAll(data []byte) {
@@ -200,7 +198,7 @@ func (b *Budget) append(r record, durable bool) error {
 }
 
 func (b *Budget) write(line []byte, durable bool) error {
-	err := jsonl.Append(b.disk(), b.Path, line, durable)
+	err := b.ledger().Append(line, durable)
 	if err != nil || !durable || b.synced {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"rouse/internal/disk"
@@ -30,6 +31,9 @@ type Ledger struct {
 	Since time.Time
 	// Wrote, unless nil, is told what [Ledger.Due] and [Attempt.Settle] wrote.
 	Wrote func([]Record)
+
+	open  sync.Once
+	lines *jsonl.File
 
 	compactAt int64 // bytes; 0 is compactFrom
 	keep      int   // lines; 0 is keepLines
@@ -57,7 +61,7 @@ type loaded struct {
 // load reads the end of the ledger. A line that is not whole, as a killed
 // process leaves one, is passed over.
 func (l *Ledger) load() (got loaded, err error) {
-	size, err := jsonl.Tail(l.Path, tail, func(lines []byte) (ok bool) {
+	size, err := l.file().Tail(tail, func(lines []byte) (ok bool) {
 		got, ok = loadEnd(lines)
 		return ok
 	})
@@ -66,6 +70,12 @@ func (l *Ledger) load() (got loaded, err error) {
 	}
 	got.size = size
 	return got, err
+}
+
+// file is the ledger's file, which stays open.
+func (l *Ledger) file() *jsonl.File {
+	l.open.Do(func() { l.lines = &jsonl.File{FS: l.disk(), Path: l.Path} })
+	return l.lines
 }
 
 // loadEnd is what lines come to; ok says that they were enough, whatever there is
@@ -138,7 +148,7 @@ func (l *Ledger) write(have loaded, lines []Record) error {
 	if err != nil {
 		return err
 	}
-	if err := jsonl.Append(l.disk(), l.Path, data, true); err != nil {
+	if err := l.file().Append(data, true); err != nil {
 		return err
 	}
 	if have.size < named {

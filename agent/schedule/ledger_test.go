@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -256,6 +257,12 @@ func TestRemovedEntry(t *testing.T) {
 	d.want(got+d.ends(), "nothing")
 }
 
+// on is the ledger of the next process, on this disk.
+func (l *Ledger) on(f disk.FS, path string) {
+	_ = l.file().Close()
+	l.open, l.Disk, l.Path = sync.Once{}, f, path
+}
+
 // TestFaults fails every write of two slots in every way. Whatever fails, nothing
 // is begun twice, and the next process goes on.
 func TestFaults(t *testing.T) {
@@ -278,7 +285,8 @@ func TestFaults(t *testing.T) {
 		wake("2026-01-01T10:00:01Z")
 		wake("2026-01-01T10:00:02Z")
 		wake("2026-01-01T11:00:01Z")
-		d.Disk, d.dead[1] = unsynced{}, true
+		d.on(unsynced{}, d.Path)
+		d.dead[1] = true
 		d.self.PID = 2
 		wake("2026-01-01T11:00:05Z")
 		wake("2026-01-01T12:00:01Z")
@@ -322,7 +330,8 @@ func TestPowerLoss(t *testing.T) {
 			if err := p.Crash(to, seed); err != nil {
 				t.Fatal(err)
 			}
-			d.Path, d.Disk, d.dead[1] = filepath.Join(to, "logs", "ledger.jsonl"), disk.OS{}, true
+			d.on(disk.OS{}, filepath.Join(to, "logs", "ledger.jsonl"))
+			d.dead[1] = true
 			d.self.PID = 2
 			if _, got := d.due("2026-01-01T10:00:30Z", l, nil); got != "nothing" && begun > 0 {
 				t.Errorf("power lost after operation %d: begun %d times, and then %s", op, begun, got)

@@ -118,7 +118,7 @@ func (w *world) pass(d time.Duration) {
 			still = append(still, c)
 			continue
 		}
-		c.attempt.ledger.Disk = w.fs
+		c.attempt.ledger.on(w.fs, c.attempt.ledger.Path)
 		if err := c.attempt.Settle(Result{Cycle: "c"}); err != nil {
 			w.t.Fatal(err)
 		}

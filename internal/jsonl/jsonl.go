@@ -32,18 +32,10 @@ func Marshal[T any](values ...T) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Append adds lines, as [Marshal] makes them, to the file at path, and makes it
-// where there is none. Durable are the lines, not the name of a new file.
+// Append adds lines to the file at path, as [File.Append] does.
 func Append(f disk.FS, path string, lines []byte, durable bool) error {
-	w, err := Open(f, path)
-	if err != nil {
-		return err
-	}
-	err = w.Add(lines)
-	if err == nil && durable {
-		err = w.Sync()
-	}
-	return errors.Join(err, w.Close())
+	file := File{FS: f, Path: path}
+	return errors.Join(file.Append(lines, durable), file.Close())
 }
 
 // Writer adds lines to a file. It is for one goroutine at a time.
@@ -58,7 +50,9 @@ func Open(f disk.FS, path string) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{file, endsTorn(path)}, nil
+	reading := File{Path: path}
+	defer reading.Close()
+	return &Writer{file, reading.torn()}, nil
 }
 
 // Add adds lines with one call of the system; none follows half of another one.
@@ -70,22 +64,6 @@ func (w *Writer) Add(lines []byte) error {
 	_, err := w.File.Write(lines)
 	w.torn = err != nil
 	return err
-}
-
-// endsTorn says whether a file ends inside a line. One that cannot be read may.
-func endsTorn(path string) bool {
-	f, err := open(path)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
-	if size == 0 && err == nil {
-		return false
-	}
-	last := make([]byte, 1)
-	_, err = f.ReadAt(last, size-1)
-	return err != nil || last[0] != '\n'
 }
 
 // open opens a file for reading. It waits for no FIFO.
@@ -135,24 +113,11 @@ func Read[T any](path string) iter.Seq2[T, error] {
 	}
 }
 
-// Tail gives the whole lines in the end of a file to enough, at first about so
-// many bytes of them, until that is content or has seen all of the file. It gives
-// the size of the file.
+// Tail is [File.Tail] of the file at path.
 func Tail(path string, bytes int64, enough func(lines []byte) bool) (size int64, err error) {
-	f, err := open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	if size, err = f.Seek(0, io.SeekEnd); err != nil {
-		return 0, err
-	}
-	for ; ; bytes *= 4 {
-		lines, err := end(f, size, bytes)
-		if err != nil || enough(lines) || bytes >= size {
-			return size, err
-		}
-	}
+	file := File{Path: path}
+	defer file.Close()
+	return file.Tail(bytes, enough)
 }
 
 // end reads the whole lines in the last bytes.

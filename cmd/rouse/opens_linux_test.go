@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// A due slot opens what a home is made of, and its ledgers, at most twice each: to
+// read and to write, or for the cycle and for the copy of what it was made of.
+func TestOpenedOnce(t *testing.T) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("strace is not installed")
+	}
+	r := newRig(t)
+	r.serve(call("echo", `{"message": "1"}`), call("echo", `{"message": "2"}`), done())
+	r.write("scratchpad/active.yaml", "goals: [look around]\n")
+	r.write("prices.yaml", "models: {gpt-5-mini: {input: 1, output: 2}}\n")
+	r.write("rouse.yaml", "schedule: '@every 1s'\nlimits: {day: {money: 10, tokens: 1000000, calls: 100}}\n")
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(r.path("rouse.yaml"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	cmd, cancel := r.command("run", "--due")
+	defer cancel()
+	program := cmd.Path
+	trace := filepath.Join(t.TempDir(), "trace")
+	cmd.Path, cmd.Args = strace, append([]string{"strace", "-f", "-qq", "-e", "trace=openat", "-o", trace, program}, cmd.Args[1:]...)
+	if o := r.finish(cmd, cmd.Start); o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := map[string]int{}
+	for _, m := range regexp.MustCompile(`openat\([^"]*"`+regexp.QuoteMeta(r.home)+`/([^"]+)".*= \d+`).FindAllSubmatch(text, -1) {
+		opened[string(m[1])]++
+	}
+	for _, name := range []string{"rouse.yaml", "prices.yaml", "rules.md", "logs/spend.jsonl", "logs/ledger.jsonl"} {
+		if n := opened[name]; n == 0 || n > 2 {
+			t.Errorf("%s was opened %d times", name, n)
+		}
+	}
+	t.Logf("%v", opened)
+}
