@@ -28,7 +28,7 @@ for fd in range(3, 1024):
 // notebook can be used again, and nothing of it is left in the end.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	const idle, floor = 500 * time.Millisecond, 2 * time.Second
+	const idle, floor = time.Second, 3 * time.Second
 	mark := fmt.Sprintf("1000%d", os.Getpid()) // of a sleep
 	c := config(t)
 	c.Limits = notebook.Limits{Default: floor, Idle: idle, Floor: floor}
