@@ -28,7 +28,8 @@
 //   - cmd/rouse reads flags, prints and maps errors to exit codes.
 //   - setup opens a home: it reads the configuration and makes of it all that is
 //     below, each thing once and when it is first asked for. It also says whether a
-//     due slot may run, and runs it.
+//     due slot may run, and runs it; below it, doctor checks a home and install has
+//     the machine wake it.
 //   - home is the folder that an agent lives in; it alone knows the names of files.
 //   - agent (here) is the cycle. [Keeper] wakes, settles and saves; [Agent] runs.
 //   - agent/conversation decides what the model sees, agent/model asks it; dialogue.go,
