@@ -28,7 +28,6 @@ type cost struct {
 
 func (a *app) newCost() *cobra.Command {
 	var by string
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "cost",
 		Short: "Show what the cycles have used and cost",
@@ -39,15 +38,13 @@ broke off, which may cost too, are only in the ledger that the limits go by.
 Exit codes: 0, 1 if the logs cannot be read, 2 configuration.`,
 		Example: `  rouse cost
   rouse cost --by model --json`,
-		Args: strict(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.cost(by, asJSON) },
+		RunE: func(*cobra.Command, []string) error { return a.cost(by) },
 	}
 	c.Flags().StringVar(&by, "by", "day", "what a row is: day, cycle or model")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return a.withJSON(c)
 }
 
-func (a *app) cost(by string, asJSON bool) error {
+func (a *app) cost(by string) error {
 	if !slices.Contains([]string{"day", "cycle", "model"}, by) {
 		return usage(fmt.Errorf("--by %q: use day, cycle or model", by))
 	}
@@ -63,7 +60,7 @@ func (a *app) cost(by string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if a.json {
 		return a.printJSON(costs(rows, by, prices.Currency))
 	}
 	a.printCosts(rows, by, prices.Currency)

@@ -8,28 +8,26 @@ import (
 )
 
 func (a *app) newCycles() *cobra.Command {
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use:   "cycles",
 		Short: "List the newest 20 cycles",
 		Long: `List how the newest 20 cycles ended, the newest first.
 
 Exit codes: 0, or 1 if the logs cannot be read.`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			limit := 20
 			if all {
 				limit = 0
 			}
-			return a.cycles(limit, asJSON)
+			return a.cycles(limit)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "list all of them")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return a.withJSON(c)
 }
 
-func (a *app) cycles(limit int, asJSON bool) error {
+func (a *app) cycles(limit int) error {
 	h, err := a.openHome()
 	if err != nil {
 		return err
@@ -38,12 +36,6 @@ func (a *app) cycles(limit int, asJSON bool) error {
 	if err != nil {
 		return fmt.Errorf("cycles: %w", err)
 	}
-	if asJSON {
-		return a.printJSON(list)
-	}
 	out := terminal(a.stdout)
-	for _, c := range list {
-		fmt.Fprintln(a.stdout, cycleLine(c, out, a.now()))
-	}
-	return nil
+	return printList(a, list, func(c agent.Summary) string { return cycleLine(c, out, a.now()) })
 }

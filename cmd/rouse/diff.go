@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) newDiff() *cobra.Command {
-	var unified, asJSON bool
+	var unified bool
 	c := &cobra.Command{
 		Use:   "diff [CYCLE]",
 		Short: "Show what a cycle changed in the memory",
@@ -26,18 +26,17 @@ A cycle that is awake is compared with nothing yet: it has no _after.
 
 Exit codes: 0, 1 if there is no such cycle, 2 if a snapshot cannot be read.`,
 		Example: "  rouse diff\n  rouse diff --unified 20260401_150154",
-		Args:    strict(cobra.MaximumNArgs(1)),
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.diff(args, unified, asJSON)
+			return a.diff(args, unified)
 		},
 	}
 	c.Flags().BoolVarP(&unified, "unified", "u", false, "compare the text of the files, as diff -u does")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return a.withJSON(c)
 }
 
-func (a *app) diff(args []string, unified, asJSON bool) error {
-	if unified && asJSON {
+func (a *app) diff(args []string, unified bool) error {
+	if unified && a.json {
 		return usage(errors.New("--unified and --json exclude each other"))
 	}
 	h, id, err := a.openCycle(args)
@@ -56,7 +55,7 @@ func (a *app) diff(args []string, unified, asJSON bool) error {
 		return err
 	}
 	list := scratchpad.Diff(before, after)
-	if asJSON {
+	if a.json {
 		return a.printJSON(append([]scratchpad.Difference{}, list...))
 	}
 	a.printDiff(list)

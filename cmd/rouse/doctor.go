@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) newDoctor() *cobra.Command {
-	var asJSON, unattended, inside, mend, accept bool
+	var unattended, inside, mend, accept bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the home, the model, the tools, and what is enforced",
@@ -33,22 +33,21 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 		Example: `  rouse doctor
   rouse doctor --unattended
   rouse doctor --mend`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if accept {
-				if err := a.accept(asJSON); err != nil {
+				if err := a.accept(); err != nil {
 					return err
 				}
 			}
 			switch {
 			case mend:
-				return a.doctor(doctor.Doctor.Mend, asJSON)
+				return a.doctor(doctor.Doctor.Mend)
 			case unattended:
-				return a.doctor(doctor.Doctor.Tonight, asJSON)
+				return a.doctor(doctor.Doctor.Tonight)
 			case inside:
-				return a.doctor(doctor.Doctor.Inside, asJSON)
+				return a.doctor(doctor.Doctor.Inside)
 			}
-			return a.doctor(doctor.Doctor.Examine, asJSON)
+			return a.doctor(doctor.Doctor.Examine)
 		},
 	}
 	c.Flags().BoolVar(&unattended, "unattended", false, "check what happens while nobody looks")
@@ -56,36 +55,32 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 	c.Flags().BoolVar(&inside, "inside", false, "check as the process that --unattended starts")
 	_ = c.Flags().MarkHidden("inside")
 	c.Flags().BoolVar(&accept, "accept", false, "accept what cycles refuse because another hand may have changed it")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return a.withJSON(c)
 }
 
 // accept accepts what cycles refuse and no other verb accepts.
-func (a *app) accept(quiet bool) error {
+func (a *app) accept() error {
 	s, err := a.open()
 	if err != nil {
 		return err
 	}
 	accepted, err := s.Accept()
 	for _, text := range accepted {
-		if !quiet {
+		if !a.json {
 			fmt.Fprintln(a.stdout, "accepted: "+text)
 		}
 	}
 	return err
 }
 
-func (a *app) doctor(examine func(doctor.Doctor, home.Home) []setup.Check, asJSON bool) error {
+func (a *app) doctor(examine func(doctor.Doctor, home.Home) []setup.Check) error {
 	h, err := a.openHome()
 	if err != nil {
 		return err
 	}
 	checks := examine(doctor.Doctor{Process: a.process(), Hidden: a.hidden}, h)
-	if asJSON {
-		err = a.printJSON(checks)
-	} else {
-		a.printChecks(checks)
-	}
+	out := terminal(a.stdout)
+	err = printList(a, checks, func(c setup.Check) string { return checkText(c, out) })
 	for _, c := range checks {
 		if !c.OK {
 			return errors.Join(err, &coded{exitFailed, nil})
@@ -94,16 +89,15 @@ func (a *app) doctor(examine func(doctor.Doctor, home.Home) []setup.Check, asJSO
 	return err
 }
 
-func (a *app) printChecks(checks []setup.Check) {
-	out := terminal(a.stdout)
-	for _, c := range checks {
-		mark := out.paint(green, "ok  ")
-		if !c.OK {
-			mark = out.paint(red, "FAIL")
-		}
-		fmt.Fprintf(a.stdout, "%s  %-13s  %s\n", mark, c.Check, c.Found)
-		if c.Hint != "" {
-			fmt.Fprintf(a.stdout, "      %-13s  %s\n", "", c.Hint)
-		}
+// checkText is a check in words, with its hint in a line of its own.
+func checkText(c setup.Check, out screen) string {
+	mark := out.paint(green, "ok  ")
+	if !c.OK {
+		mark = out.paint(red, "FAIL")
 	}
+	text := fmt.Sprintf("%s  %-13s  %s", mark, c.Check, c.Found)
+	if c.Hint != "" {
+		text += fmt.Sprintf("\n      %-13s  %s", "", c.Hint)
+	}
+	return text
 }

@@ -21,7 +21,7 @@ first task, logs, bin, closed to other users of the machine. What is there alrea
 
 Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
 		Example: "  rouse init my-agent",
-		Args:    strict(cobra.MaximumNArgs(1)),
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.init(strings.Join(args, ""))
 		},

@@ -28,7 +28,7 @@ by you alone, as a line NAME=VALUE. Rouse reads it whenever it is called in the 
 Exit codes: 0, 1 if it cannot be installed, 2 usage or configuration.`,
 		Example: `  rouse install '*/15 * * * *'
   rouse install --via systemd --print '@daily'`,
-		Args: strict(cobra.MaximumNArgs(1)),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.install(via, print, args) },
 	}
 	c.Flags().StringVar(&via, "via", via, "cron, systemd or launchd")
@@ -44,7 +44,6 @@ func (a *app) newUninstall() *cobra.Command {
 rouse.yaml stays as it is.
 
 Exit codes: 0, also if nothing was installed, 1 if it cannot be removed.`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.uninstall() },
 	}
 }

@@ -25,7 +25,7 @@ be rebuilt exactly is not shown; the error says what is missing.
 
 Exit codes: 0, or 1 if there is no such cycle or request, or it cannot be rebuilt.`,
 		Example: "  rouse log\n  rouse log 20260401_150154\n  rouse log -f\n  rouse log 20260401_150154 --request 3 --json > body.json",
-		Args:    strict(cobra.MaximumNArgs(1)),
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("request") {
 				return a.logRequest(args, request, asJSON)

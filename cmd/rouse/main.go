@@ -35,6 +35,7 @@ const (
 type app struct {
 	home    string   // the flag --home
 	hidden  bool     // what it knows, from its children
+	json    bool     // the flag --json of verbs that have it
 	environ []string // with the variables of the home's .env before it, once that is found
 	dotenv  *setup.Dotenv
 	setup   *setup.Setup // of the home, once that is open
@@ -143,8 +144,6 @@ folder. Begin with: rouse init my-agent && cd my-agent && rouse run
 Exit codes: 0 done or nothing to do, 1 failed, 2 usage, configuration or unreadable
 state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a signal.`,
 		SilenceErrors: true, SilenceUsage: true,
-		Args: strict(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -157,15 +156,32 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 		a.newSchedule(), a.newSlots(), a.newInstall(), a.newUninstall(), a.newDoctor(), a.newVersion())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
-	for _, c := range root.Commands() {
-		switch c.Name() {
-		case "completion": // cobra's takes any word for a wish for help
-			c.Args, c.RunE = strict(cobra.NoArgs), func(c *cobra.Command, _ []string) error { return c.Help() }
-		case "help": // and this one what it does not know for a wish for all of it
-			c.Args = knownVerb
-		}
-	}
+	complete(root)
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = knownVerb // cobra's takes what it does not know for a wish for all of it
 	return root
+}
+
+// complete gives a command, and those below it, what all have in common: without Args
+// it takes none, wrong ones are a usage error, and a group prints its help. Cobra's
+// own would take any word for a wish for help.
+func complete(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		check = cobra.NoArgs
+	}
+	if !c.Runnable() {
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		}
+		return nil
+	}
+	for _, below := range c.Commands() {
+		complete(below)
+	}
 }
 
 // knownVerb refuses arguments that name no command.
@@ -174,15 +190,4 @@ func knownVerb(c *cobra.Command, args []string) error {
 		return usage(fmt.Errorf("unknown command %q for %q; see %[2]s --help", strings.Join(args, " "), c.Root().Name()))
 	}
 	return nil
-}
-
-// strict makes wrong arguments a usage error.
-func strict(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		err := check(c, args)
-		if err == nil {
-			return nil
-		}
-		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
-	}
 }

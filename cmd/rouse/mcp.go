@@ -24,8 +24,6 @@ seen for the first time; later ones and changed ones are off until they are acce
 
 Exit codes: 0, 1 if a server or a call fails, 2 usage or a bad .mcp.json, 130 and 143
 ended by a signal.`,
-		Args: strict(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newMCPList(), a.newMCPCall(), a.newMCPAccept(), a.newMCPProxy())
 	return c
@@ -58,20 +56,16 @@ func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) er
 }
 
 func (a *app) newMCPList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "Start the servers and list their tools",
 		Long: `List the tools of all servers: on, or off because they are new or changed.
 
 Exit codes: 0, 1 if a server or a tool is missing, 2 a bad .mcp.json.`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return a.withServers("", func(_ context.Context, s *mcp.Servers) error { return a.listMCP(s, asJSON) })
+			return a.withServers("", a.listMCP)
 		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	})
 }
 
 // offer is a tool as --json has it.
@@ -83,24 +77,18 @@ type offer struct {
 	Description string `json:"description"`
 }
 
-func (a *app) listMCP(s *mcp.Servers, asJSON bool) error {
-	list := []offer{}
+func (a *app) listMCP(_ context.Context, s *mcp.Servers) error {
+	var list []offer
 	for _, o := range s.Offers() {
 		list = append(list, offer{o.Name, o.Server, o.Tool, string(o.State), o.Description})
 	}
-	if asJSON {
-		if err := a.printJSON(list); err != nil {
-			return err
-		}
-	} else {
-		for _, o := range list {
-			fmt.Fprintf(a.stdout, "%-40s  %-7s  %s\n", o.Name, o.State, text.Line(o.Description, 80))
-		}
+	err := printList(a, list, func(o offer) string {
+		return fmt.Sprintf("%-40s  %-7s  %s", o.Name, o.State, text.Line(o.Description, 80))
+	})
+	if err == nil && len(s.Problems()) > 0 {
+		err = &coded{exitFailed, nil}
 	}
-	if len(s.Problems()) > 0 {
-		return &coded{exitFailed, nil}
-	}
-	return nil
+	return err
 }
 
 func (a *app) newMCPCall() *cobra.Command {
@@ -111,7 +99,7 @@ func (a *app) newMCPCall() *cobra.Command {
 
 Exit codes: 0, 1 if the call fails or its outcome is unknown, 2 usage or a bad .mcp.json.`,
 		Example: `  rouse mcp call files read_text_file '{"path": "notes.txt"}'`,
-		Args:    strict(cobra.RangeArgs(2, 3)),
+		Args:    cobra.RangeArgs(2, 3),
 		RunE: func(_ *cobra.Command, args []string) error {
 			arguments := "{}"
 			if len(args) == 3 {
@@ -156,7 +144,7 @@ tools that are new or changed, and accept all as they are now.
 
 Exit codes: 0, 1 if the server does not run, 2 usage or a bad .mcp.json.`,
 		Example: "  rouse mcp accept files",
-		Args:    strict(cobra.ExactArgs(1)),
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.acceptServer(args[0]); err != nil {
 				return err

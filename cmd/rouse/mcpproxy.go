@@ -52,6 +52,7 @@ Exit codes: 0 the client has gone, 1 the server failed, 2 usage, 130 and 143 end
 		Example: `  rouse mcp proxy --home ~/agent --name files -- npx -y @modelcontextprotocol/server-filesystem ~/papers
   rouse mcp proxy --url https://tracker.example/mcp --header Authorization=TRACKER_AUTH
   rouse mcp proxy --listen 127.0.0.1:8080 -- my-server --stdio`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return a.proxy(o, args) },
 	}
 	c.Flags().StringVar(&o.name, "name", "", "what the notes' file is called (default after the server)")

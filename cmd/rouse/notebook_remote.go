@@ -28,7 +28,7 @@ notebooks run there.
 
 Exit codes: 0, 1 if the server does not answer as it should, 2 usage or configuration.`,
 		Example: "  rouse notebook remote https://notebooks.example",
-		Args:    strict(cobra.ExactArgs(1)),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.useRemote(args[0], tokenEnv) },
 	}
 	c.Flags().StringVar(&tokenEnv, "token-env", tokenEnv, "the variable that holds the token")

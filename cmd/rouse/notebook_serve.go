@@ -40,7 +40,6 @@ Exit codes: 0, 1 if it cannot listen, 2 usage or configuration, 130 or 143 a sig
 after the variables were saved.`,
 		Example: `  rouse notebook serve
   rouse notebook serve --listen :7333 --cert cert.pem --key key.pem --tokens tokens.txt`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.serveNotebooks(o) },
 	}
 	f := c.Flags()

@@ -25,8 +25,6 @@ cells, also as a Jupyter notebook.
 
 Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook, 2 usage,
 130 and 143 ended by a signal.`,
-		Args: strict(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newNotebookList(), a.newNotebookExec(), a.newNotebookView(), a.newNotebookDump(),
 		a.newNotebookInstall(), a.newNotebookReset(), a.newNotebookRemove(), a.newNotebookServe(), a.newNotebookRemote())
@@ -57,25 +55,21 @@ type notebookEntry struct {
 }
 
 func (a *app) newNotebookList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the notebooks of the home",
-		Args:  strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error { return a.listNotebooks(m, asJSON) })
+			return a.withNotebooks(a.listNotebooks)
 		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	})
 }
 
-func (a *app) listNotebooks(m *notebook.Manager, asJSON bool) error {
+func (a *app) listNotebooks(_ context.Context, m *notebook.Manager) error {
 	names, err := m.Names()
 	if err != nil {
 		return err
 	}
-	list := []notebookEntry{}
+	var list []notebookEntry
 	for _, name := range names {
 		e := notebookEntry{Name: name}
 		s, err := m.Store(name)
@@ -90,17 +84,13 @@ func (a *app) listNotebooks(m *notebook.Manager, asJSON bool) error {
 		}
 		list = append(list, e)
 	}
-	if asJSON {
-		return a.printJSON(list)
-	}
-	for _, e := range list {
+	return printList(a, list, func(e notebookEntry) string {
 		last := "none has run"
 		if e.Cells > 0 {
 			last = e.Last.Local().Format(time.DateTime)
 		}
-		fmt.Fprintf(a.stdout, "%-20s  %d cells  %s\n", e.Name, e.Cells, last)
-	}
-	return nil
+		return fmt.Sprintf("%-20s  %d cells  %s", e.Name, e.Cells, last)
+	})
 }
 
 func (a *app) newNotebookExec() *cobra.Command {
@@ -135,12 +125,12 @@ Exit codes: 0, 1 if the cell failed or was ended, 2 usage.`,
 // named wants arguments that check accepts and of which the first one can be the
 // name of a notebook.
 func named(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return strict(func(c *cobra.Command, args []string) error {
+	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
 			return err
 		}
 		return notebook.CheckName(args[0])
-	})
+	}
 }
 
 // code is the code of a cell: an argument, a file, or standard input.
@@ -239,7 +229,7 @@ func (a *app) newNotebookReset() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset NAME...",
 		Short: "Forget the variables; packages and cells stay",
-		Args:  strict(cobra.MinimumNArgs(1)),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.eachNotebook(args, (*notebook.Manager).Reset)
 		},
@@ -250,7 +240,7 @@ func (a *app) newNotebookRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME...",
 		Short: "Delete notebooks, with their packages and their cells",
-		Args:  strict(cobra.MinimumNArgs(1)),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.eachNotebook(args, (*notebook.Manager).Remove)
 		},

@@ -22,8 +22,6 @@ func (a *app) newObservation() *cobra.Command {
 made them, longer if they are kept under a label.
 
 Exit codes: 0, 1 if there is no such observation or the store cannot be used, 2 usage.`,
-		Args: strict(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newObservationList(), a.newObservationRead(), a.newObservationGrep(),
 		a.newObservationKeep(), a.newObservationRm(), a.newObservationGC())
@@ -49,11 +47,10 @@ func (a *app) withStore(use func(*observation.Store) error) error {
 
 func (a *app) newObservationList() *cobra.Command {
 	var cycle string
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the observations of the newest cycle, and those that are kept",
-		Args:  strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("cycle") && !home.ValidCycle(cycle) {
 				return usage(notACycle(cycle))
@@ -64,16 +61,15 @@ func (a *app) newObservationList() *cobra.Command {
 					return err
 				}
 			}
-			return a.withStore(func(s *observation.Store) error { return a.listObservations(s, cycle, asJSON) })
+			return a.withStore(func(s *observation.Store) error { return a.listObservations(s, cycle) })
 		},
 	}
 	c.Flags().StringVar(&cycle, "cycle", "", "of this cycle")
 	c.Flags().BoolVar(&all, "all", false, "of all cycles")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return a.withJSON(c)
 }
 
-func (a *app) listObservations(s *observation.Store, cycle string, asJSON bool) error {
+func (a *app) listObservations(s *observation.Store, cycle string) error {
 	list, err := s.List(observation.Filter{Turn: cycle})
 	if err != nil {
 		return err
@@ -82,19 +78,15 @@ func (a *app) listObservations(s *observation.Store, cycle string, asJSON bool) 
 	for i := range list {
 		hideEntry(&list[i], hide)
 	}
-	if asJSON {
-		return a.printJSON(append([]observation.Entry{}, list...))
-	}
 	out := terminal(a.stdout)
-	for _, e := range list {
+	return printList(a, list, func(e observation.Entry) string {
 		label := ""
 		if e.Label != "" {
 			label = "  " + out.paint(yellow, "kept: "+text.Line(e.Label, 60))
 		}
-		fmt.Fprintf(a.stdout, "%s  %s  step %-3d %-14s %-6s %12d bytes %9d lines  %s%s\n", out.paint(bold, e.ID), e.Turn, e.Step,
+		return fmt.Sprintf("%s  %s  step %-3d %-14s %-6s %12d bytes %9d lines  %s%s", out.paint(bold, e.ID), e.Turn, e.Step,
 			text.Line(e.Executor, 14), e.Kind, e.Bytes, e.Lines, e.Created.Format("2006-01-02 15:04:05"), label)
-	}
-	return nil
+	})
 }
 
 // hideEntry takes the secrets out of what others said of an observation.
@@ -125,7 +117,7 @@ func (a *app) newObservationKeep() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "keep ID",
 		Short: "Keep an observation for later cycles",
-		Args:  strict(cobra.ExactArgs(1)),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withStore(func(s *observation.Store) error { return s.Keep(args[0], label, ttl) })
 		},
@@ -139,7 +131,7 @@ func (a *app) newObservationRm() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm ID...",
 		Short: "Remove observations",
-		Args:  strict(cobra.MinimumNArgs(1)),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withStore(func(s *observation.Store) error {
 				for _, id := range args {
@@ -157,7 +149,6 @@ func (a *app) newObservationGC() *cobra.Command {
 	return &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what has expired",
-		Args:  strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withStore(func(s *observation.Store) error {
 				st, err := s.GC(context.Background())

@@ -45,7 +45,7 @@ Exit codes: 0, 1 if there is no such observation or nothing matches, 2 usage.`,
 		Example: `  rouse observation read 485d7beae4e144eb > whole.log
   rouse observation read 485d7beae4e144eb --mode lines --start 100 --end 121
   rouse observation read 485d7beae4e144eb --mode json --query '.items | length'`,
-		Args: strict(cobra.ExactArgs(1)),
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := r.check(c.Flags()); err != nil {
 				return usage(err)
@@ -143,7 +143,7 @@ func (a *app) newObservationGrep() *cobra.Command {
 		Long: `Print the lines that match, with their numbers: short for read ID --mode grep --pattern PATTERN.
 
 Exit codes: 0, 1 if nothing matches or there is no such observation, 2 usage.`,
-		Args: strict(cobra.ExactArgs(2)),
+		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			q.Pattern = args[1]
 			return a.withContent(args[0], func(c *observation.Content) error {

@@ -21,7 +21,7 @@ awake goes to sleep before its next step. A file STOP that you make otherwise do
 Exit codes: 0, also if the home is paused already, 1 if the file cannot be written.`,
 		Example: `  rouse pause 'the disk is being changed'
   rouse resume`,
-		Args: strict(cobra.ArbitraryArgs),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return a.pause(strings.Join(args, " ")) },
 	}
 }
@@ -52,7 +52,6 @@ func (a *app) newResume() *cobra.Command {
 		Long: `Remove the file STOP from the home, so that cycles start again.
 
 Exit codes: 0, also if the home was not paused, 1 if the file cannot be removed.`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.resume() },
 	}
 }

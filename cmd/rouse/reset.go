@@ -17,7 +17,6 @@ func (a *app) newReset() *cobra.Command {
 cycle begins with the initial state. An interrupted cycle is settled first.
 
 Exit codes: 0, 1 if it cannot be done, 75 while a cycle is awake.`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error { return a.reset(clean) },
 	}
 	c.Flags().BoolVar(&clean, "clean", false, "also remove the logs and snapshots of earlier cycles")

@@ -58,7 +58,6 @@ ended it; the memory is saved in each of these but 2 and 75.`,
 		Example: `  rouse run
   rouse run --task 'Summarise the newest file in the workspace'
   */15 * * * * /home/me/agent/bin/run.sh`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.tasked = c.Flags().Changed("task")
 			return a.run(o)

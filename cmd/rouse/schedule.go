@@ -33,6 +33,7 @@ awake have saved their memory. Several of them, or cron beside it, never run a s
 Exit codes: 0, 1 if it cannot go on, 2 usage, 130 or 143 a signal ended it.`,
 		Example: `  rouse schedule
   rouse schedule ~/agents --limit 8`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error { return a.schedule(args, limit) },
 	}
 	c.Flags().IntVar(&limit, "limit", limit, "how many homes may be awake at once")

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) newSlots() *cobra.Command {
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use:   "slots",
 		Short: "List what became of the newest 20 slots of the schedule",
@@ -22,21 +22,19 @@ unknown (its process died; it is not run again), waiting, running, asked (a wake
 wants, yet to come).
 
 Exit codes: 0, 1 if the ledger cannot be read, 2 usage or configuration.`,
-		Args: strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			limit := 20
 			if all {
 				limit = 0
 			}
-			return a.slots(limit, asJSON)
+			return a.slots(limit)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "list all of them; those of long ago are counted by day")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return a.withJSON(c)
 }
 
-func (a *app) slots(limit int, asJSON bool) error {
+func (a *app) slots(limit int) error {
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -45,14 +43,8 @@ func (a *app) slots(limit int, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.printJSON(list)
-	}
 	out := terminal(a.stdout)
-	for _, slot := range list {
-		fmt.Fprintln(a.stdout, slotLine(slot, out))
-	}
-	return nil
+	return printList(a, list, func(s setup.Slot) string { return slotLine(s, out) })
 }
 
 // slotLine is one slot in words.

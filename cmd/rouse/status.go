@@ -33,22 +33,18 @@ type status struct {
 }
 
 func (a *app) newStatus() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "status",
 		Short: "Show the memory, the last cycle, and what is not as it should be",
 		Long: `Show what the agent is to do, how its last cycle and its last slot ended, when it wakes next,
 how much of its limits is used, and what needs your attention.
 
 Exit codes: 0, or 2 if the memory cannot be read.`,
-		Args: strict(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.status(asJSON) },
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+		RunE: func(*cobra.Command, []string) error { return a.status() },
+	})
 }
 
-func (a *app) status(asJSON bool) error {
+func (a *app) status() error {
 	h, err := a.openHome()
 	if err != nil {
 		return err
@@ -69,7 +65,7 @@ func (a *app) status(asJSON bool) error {
 	if st.Cycle != nil {
 		st.Problems = append(st.Problems, st.Cycle.Attention(h)...)
 	}
-	if asJSON {
+	if a.json {
 		return a.printJSON([]status{st})
 	}
 	a.printStatus(st)
@@ -156,6 +152,23 @@ func outcomeColor(c agent.Summary) string {
 		return green
 	}
 	return red
+}
+
+// withJSON gives a verb the flag --json.
+func (a *app) withJSON(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&a.json, "json", false, "print JSON")
+	return c
+}
+
+// printList prints a list: with --json as JSON, else in words, as line has each.
+func printList[T any](a *app, list []T, line func(T) string) error {
+	if a.json {
+		return a.printJSON(append([]T{}, list...))
+	}
+	for _, e := range list {
+		fmt.Fprintln(a.stdout, line(e))
+	}
+	return nil
 }
 
 // printJSON prints what scripts read; docs/json.md describes it.

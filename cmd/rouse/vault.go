@@ -26,8 +26,6 @@ with the key in vault.key, or in $ROUSE_VAULT_KEY. Cells see those that rouse.ya
 grants under notebook.credentials, as variables such as DS_POSTGRES_PROD_DB__HOST.
 
 Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
-		Args: strict(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.newVaultSet(), a.newVaultList(), a.newVaultRemove())
 	return c
@@ -43,7 +41,7 @@ without a line break at its end. The first call makes the key.
 
 Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
 		Example: `  rouse vault set postgres/PROD_DB host=db.example user=reader password=- < password.txt`,
-		Args:    strict(cobra.MinimumNArgs(2)),
+		Args:    cobra.MinimumNArgs(2),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.vaultSet(args[0], args[1:], os.Stdin) },
 	}
 }
@@ -90,19 +88,15 @@ func (a *app) readValue(field string, stdin io.Reader) (string, error) {
 }
 
 func (a *app) newVaultList() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the connections and their fields, never a value",
 		Long: `List the connections with the names of their fields, and which ones rouse.yaml grants to
 notebooks. No value is shown.
 
 Exit codes: 0, 1 if the vault cannot be read, 2 usage or configuration.`,
-		Args: strict(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return a.vaultList(asJSON) },
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+		RunE: func(*cobra.Command, []string) error { return a.vaultList() },
+	})
 }
 
 // connection is one as --json has it.
@@ -112,7 +106,7 @@ type connection struct {
 	Granted bool     `json:"granted"`
 }
 
-func (a *app) vaultList(asJSON bool) error {
+func (a *app) vaultList() error {
 	s, err := a.open()
 	if err != nil {
 		return err
@@ -121,19 +115,15 @@ func (a *app) vaultList(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	list := []connection{}
+	var list []connection
 	for _, name := range slices.Sorted(maps.Keys(connections)) {
 		fields := slices.Sorted(maps.Keys(connections[name]))
 		list = append(list, connection{name, fields, slices.Contains(s.Config.Notebook.Credentials, name)})
 	}
-	if asJSON {
-		return a.printJSON(list)
-	}
-	for _, c := range list {
+	return printList(a, list, func(c connection) string {
 		granted := map[bool]string{true: "granted"}[c.Granted]
-		fmt.Fprintf(a.stdout, "%-30s  %-7s  %s\n", c.Name, cmp.Or(granted, "-"), strings.Join(c.Fields, ", "))
-	}
-	return nil
+		return fmt.Sprintf("%-30s  %-7s  %s", c.Name, cmp.Or(granted, "-"), strings.Join(c.Fields, ", "))
+	})
 }
 
 func (a *app) newVaultRemove() *cobra.Command {
@@ -145,7 +135,7 @@ key still has them: change the password at its source, too.
 
 Exit codes: 0, 1 if there is no such connection or the vault cannot be written, 2 usage.`,
 		Example: "  rouse vault rm postgres/PROD_DB",
-		Args:    strict(cobra.ExactArgs(1)),
+		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.vaultRemove(args[0]) },
 	}
 }

@@ -12,7 +12,6 @@ func (a *app) newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  strict(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintf(a.stdout, "rouse %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
