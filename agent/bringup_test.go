@@ -119,3 +119,20 @@ func TestNewerHomeIsRefused(t *testing.T) {
 		t.Error("it changed")
 	}
 }
+
+// A memory that cannot be read leaves the home as it is, also one that is to be
+// brought up or has lost its key.
+func TestUnreadableMemoryGetsNoKey(t *testing.T) {
+	for _, damage := range []string{"bring up", "key"} {
+		r, _, _ := interrupted(t)
+		r.must(os.Remove(r.home.JournalKey()))
+		if damage == "bring up" {
+			r, _ = oldHome(t)
+		}
+		r.must(os.WriteFile(r.home.Active(), []byte("goals: be good\n"), 0o600))
+		a, _ := r.agent(nil)
+		if _, err := a.RunOnce(t.Context()); err == nil || exists(r.home.JournalKey()) {
+			t.Errorf("%s: %v, a key is there: %v", damage, err, exists(r.home.JournalKey()))
+		}
+	}
+}

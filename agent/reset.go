@@ -47,13 +47,13 @@ func (k *Keeper) settleOrGiveUp() error {
 	}
 	seal, err := k.seal()
 	if err == nil {
-		_, err = k.settleIf(id, seal.key)
+		_, err = k.settleIf(id, &seal)
 	}
 	if err == nil || errors.As(err, new(*Conflict)) {
 		return nil
 	}
 	t, readErr := k.readTrace(id, seal.key)
-	if readErr != nil {
+	if readErr != nil || k.keepKey(&seal) != nil {
 		return err
 	}
 	c, openErr := k.reopen(id, t)

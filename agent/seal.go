@@ -10,6 +10,7 @@ import (
 // seal is what the journals of a home are sealed and proven with.
 type seal struct {
 	key     []byte // nil in a home of version 1, where no journal has a mac
+	fresh   bool   // the key is not in the home yet
 	raise   bool   // the home is to be brought up to date
 	warning string
 }
@@ -18,7 +19,7 @@ type seal struct {
 const chained = 20
 
 // seal reads the journals' key. Where it is gone, what it sealed cannot be proven
-// any more, and a new one is made. A home whose journals are sealed is no older
+// any more, and there is a new one, which [Keeper.keepKey] puts there. A home whose journals are sealed is no older
 // one, whoever removed its version.
 func (k *Keeper) seal() (seal, error) {
 	version, err := k.Home.Version()
@@ -40,12 +41,22 @@ func (k *Keeper) seal() (seal, error) {
 		s.warning = k.Home.Rel(k.Home.VersionFile()) + " was gone, though journals have a mac. "
 	}
 	if s.key == nil {
-		s.key, err = k.Home.NewKey(k.disk())
+		s.key, s.fresh = home.NewKey(), true
 		if len(ids) > 0 {
 			s.warning += k.Home.Rel(k.Home.JournalKey()) + " was gone or damaged, and a new one was made: what was written before is not proven"
 		}
 	}
-	return s, err
+	return s, nil
+}
+
+// keepKey puts a new key into the home, once it is certain that something will be
+// sealed with it: a memory that cannot be read leaves the home as it is.
+func (k *Keeper) keepKey(s *seal) error {
+	if !s.fresh {
+		return nil
+	}
+	s.fresh = false
+	return k.Home.PutKey(k.disk(), s.key)
 }
 
 func (k *Keeper) anySealed(ids []string) (bool, error) {

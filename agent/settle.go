@@ -27,29 +27,29 @@ func (k *Keeper) settle() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return k.settleIf(newest, seal.key)
+	return k.settleIf(newest, &seal)
 }
 
 // settleIf settles a cycle, unless it slept or has no journal: it ends the
 // processes that the cycle left, rebuilds the state that it had reached, and
 // finishes its sleep. It gives the cycle's id, or "" where there was nothing to
 // do. It may be killed at any point and is then done again by the next wake.
-func (k *Keeper) settleIf(id string, key []byte) (string, error) {
+func (k *Keeper) settleIf(id string, s *seal) (string, error) {
 	if id == "" || !exists(k.Home.Journal(id)) {
 		return "", nil
 	}
-	slept, err := journal.Slept(k.Home.Journal(id), journal.NewChain(key, id))
+	slept, err := journal.Slept(k.Home.Journal(id), journal.NewChain(s.key, id))
 	if err != nil || slept {
 		return "", err
 	}
-	if err := k.settleCycle(id, key); err != nil {
+	if err := k.settleCycle(id, s); err != nil {
 		return "", fmt.Errorf("settle cycle %s: %w", id, err)
 	}
 	return id, nil
 }
 
-func (k *Keeper) settleCycle(id string, key []byte) error {
-	t, err := k.readTrace(id, key)
+func (k *Keeper) settleCycle(id string, s *seal) error {
+	t, err := k.readTrace(id, s.key)
 	if err != nil {
 		return err
 	}
@@ -61,6 +61,9 @@ func (k *Keeper) settleCycle(id string, key []byte) error {
 	}
 	if _, _, err := k.Home.Load(); err != nil {
 		return err // to be mended by the operator before anything is decided
+	}
+	if err := k.keepKey(s); err != nil {
+		return err
 	}
 	c, err := k.reopen(id, t)
 	if err != nil {

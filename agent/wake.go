@@ -51,15 +51,15 @@ func (k *Keeper) open() (*woken, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	settled, err := k.settleIf(newest, seal.key)
-	if err == nil && seal.raise {
-		seal.key, err = k.Home.Raise(k.disk())
-	}
+	settled, err := k.settleIf(newest, &seal)
 	if err != nil {
 		return nil, err
 	}
 	w, err := k.find(newest)
 	if err != nil {
+		return nil, err
+	}
+	if err := k.bringUp(&seal); err != nil {
 		return nil, err
 	}
 	if err := k.name(w, newest, seal.key); err != nil {
@@ -71,6 +71,15 @@ func (k *Keeper) open() (*woken, error) {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
 	return w, nil
+}
+
+// bringUp makes a home whose memory was read what a cycle needs to be sealed.
+func (k *Keeper) bringUp(s *seal) (err error) {
+	if !s.raise {
+		return k.keepKey(s)
+	}
+	s.key, err = k.Home.Raise(k.disk())
+	return err
 }
 
 // find is the home as a cycle finds it, which has no name yet.

@@ -52,7 +52,8 @@ func (h Home) Version() (int, error) {
 // is durable before the version says that there is one.
 func (h Home) Raise(f disk.FS) (key []byte, err error) {
 	if key, err = h.Key(); err == nil && key == nil {
-		key, err = h.NewKey(f)
+		key = NewKey()
+		err = h.PutKey(f, key)
 	}
 	if err != nil {
 		return nil, err
@@ -69,13 +70,16 @@ func (h Home) Key() ([]byte, error) {
 	return key, err
 }
 
-// NewKey makes a key for the journals, durably. What an earlier one sealed is
-// not proven any more.
-func (h Home) NewKey(f disk.FS) ([]byte, error) {
+// NewKey is a key for journals that no home has yet.
+func NewKey() []byte {
 	key := make([]byte, KeySize)
 	rand.Read(key)
-	return key, replace(f, h.JournalKey(), key)
+	return key
 }
+
+// PutKey makes a key that of the journals, durably. What an earlier one sealed is
+// not proven any more.
+func (h Home) PutKey(f disk.FS, key []byte) error { return replace(f, h.JournalKey(), key) }
 
 // replace also removes what a writer that died left of such a file.
 func replace(f disk.FS, path string, data []byte) error {
