@@ -55,7 +55,7 @@ func (k *Keeper) open() (*woken, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := k.find(newest)
+	w, err := k.find(newest, seal.key)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +83,8 @@ func (k *Keeper) bringUp(s *seal) (err error) {
 }
 
 // find is the home as a cycle finds it, which has no name yet.
-func (k *Keeper) find(newest string) (w *woken, err error) {
-	w = &woken{began: k.now(), known: trust.Read(k.Home, newest)}
+func (k *Keeper) find(newest string, key []byte) (w *woken, err error) {
+	w = &woken{began: k.now(), known: trust.Read(k.Home, key, newest)}
 	if err := w.known.Err(k.Found); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,11 @@ func (a *Agent) Preview(further ...tools.Tool) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	w, err := a.find(newest)
+	key, err := a.Home.Key()
+	if err != nil {
+		return model.Request{}, err
+	}
+	w, err := a.find(newest, key)
 	if err != nil {
 		return model.Request{}, err
 	}

@@ -159,18 +159,37 @@ func Slept(path string, c *Chain) (bool, error) {
 	if err != nil || len(list) == 0 || list[0].Event != "sleep" {
 		return false, err
 	}
-	last := list[0]
-	if c.key == nil {
-		return true, nil
+	if c.key == nil || Sealed(list[0].Line) {
+		return c.ends(list), nil
 	}
-	if !Sealed(last.Line) {
-		first, err := First(path)
-		return err == nil && !Sealed(first.Line), err
+	first, err := First(path)
+	return err == nil && !Sealed(first.Line), err
+}
+
+// ends says whether the last lines of a journal, the last one first, end as the
+// chain's writer put them there.
+func (c *Chain) ends(list []Event) bool {
+	if c.key == nil {
+		return true
 	}
 	if len(list) > 1 {
 		c.last = macOf(list[1].Line)
 	}
-	return last.Cycle == c.cycle && c.follow(last.Line) == "", nil
+	return list[0].Cycle == c.cycle && c.follow(list[0].Line) == ""
+}
+
+// Ending is the event sleep in which a journal ends, nil unless the chain proves
+// it. It reads no more than [Slept].
+func Ending(path string, c *Chain) (*Sleep, error) {
+	list, err := tail(path, 2)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	s, ok := list[0].Data.(*Sleep)
+	if !ok || !c.ends(list) {
+		return nil, nil
+	}
+	return s, nil
 }
 
 // First gives the first event of a journal, zero if there is none.

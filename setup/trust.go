@@ -38,7 +38,8 @@ func trusted(s mcp.Server) trust.Server {
 // known is what the home relied on before, as its files say now.
 func (s *Setup) known() trust.Known {
 	newest, _ := s.Home.Newest() // logs that cannot be read are told elsewhere
-	return trust.Read(s.Home, newest)
+	key, _ := s.Home.Key()
+	return trust.Read(s.Home, key, newest)
 }
 
 // CheckURL says whether cycles refuse the model's address, as another hand may

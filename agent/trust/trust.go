@@ -4,12 +4,15 @@
 //
 // What a cycle relied on is in its journal, in the events wake, accepted and
 // sleep, and what a person accepted by a verb in logs/accepted.json. To remove
-// either makes nothing look new: what is in neither of them was never seen. A
-// process that may write both can write what it likes.
+// either makes nothing look new: what is in neither of them was never seen. Both
+// are believed only as far as they are sealed with the key of the journals, so
+// that nothing is accepted by a line that somebody adds to the logs. A process
+// that reads the key, or removes all journals, can make of it what it likes.
 package trust
 
 import (
 	"cmp"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -56,45 +59,44 @@ type Known struct {
 }
 
 // lookBack is how many cycles are asked that have nothing to say, such as those
-// that ended before they began.
+// that ended before they began, in a home whose journals prove nothing.
 const lookBack = 64
 
 // Read gives what the newest cycle relied on that says so, and what a person
-// accepted since.
-func Read(h home.Home, newest string) Known {
-	k := Known{accepted: accepted(h)}
-	if newest == "" {
+// accepted since, as far as the key of the journals proves it. Where that proves
+// nothing of any cycle, as the key is new or there is none yet, what they say is
+// still something to compare with.
+func Read(h home.Home, key []byte, newest string) Known {
+	k := Known{accepted: accepted(h, key)}
+	if newest == "" || k.read(h, key, newest) || key != nil && k.look(h, key, 0) {
 		return k
 	}
-	if k.read(h, newest) {
-		return k
-	}
-	ids, _ := h.Cycles(lookBack) // logs that cannot be read fail the cycle elsewhere
-	for _, id := range ids {
-		if k.read(h, id) {
-			break
-		}
-	}
+	k.look(h, nil, lookBack)
 	return k
 }
 
-// read takes what a cycle slept with, or woke with where it has not slept, unless
-// it does not say.
-func (k *Known) read(h home.Home, id string) bool {
-	last, err := journal.Last(h.Journal(id))
+// look asks the newest cycles; 0 is all, so that no number of journals that
+// somebody makes up hides the one that is proven.
+func (k *Known) look(h home.Home, key []byte, limit int) bool {
+	ids, _ := h.Cycles(limit) // logs that cannot be read fail the cycle elsewhere
+	return slices.ContainsFunc(ids, func(id string) bool { return k.read(h, key, id) })
+}
+
+// read takes what a cycle slept with, unless it does not say. Where its journal
+// does not end so, it is read whole.
+func (k *Known) read(h home.Home, key []byte, id string) bool {
+	slept, err := journal.Ending(h.Journal(id), journal.NewChain(key, id))
 	if err != nil {
 		return false
 	}
 	var t *journal.Trust
-	if d, ok := last.Data.(*journal.Sleep); ok {
-		t, k.Left = d.Trust, d.Left
-	} else {
-		for e := range journal.Read(h.Journal(id)) {
-			if d, ok := e.Data.(*journal.Wake); ok {
-				t = d.Trust
-			}
-			break
-		}
+	if slept != nil {
+		t = slept.Trust
+	} else if t, slept = proven(h, key, id); t == nil {
+		return false
+	}
+	if slept != nil {
+		k.Left = slept.Left
 	}
 	if t == nil {
 		return false
@@ -103,10 +105,47 @@ func (k *Known) read(h home.Home, id string) bool {
 	return true
 }
 
+// proven is what the proven lines of a journal say that a cycle relied on, and its
+// sleep if it slept before somebody wrote on.
+func proven(h home.Home, key []byte, id string) (t *journal.Trust, slept *journal.Sleep) {
+	for e, err := range journal.Proven(journal.Check(h.Journal(id), journal.NewChain(key, id))) {
+		if err != nil {
+			return nil, nil
+		}
+		switch d := e.Data.(type) {
+		case *journal.Wake:
+			t = d.Trust
+		case *journal.Accepted:
+			if t != nil {
+				t.Set(d.Server, journal.TrustedServer{Tools: d.Tools})
+			}
+		case *journal.Sleep:
+			t, slept = d.Trust, d
+		}
+	}
+	return t, slept
+}
+
 // maxFile is the largest accepted.json that is read, in bytes.
 const maxFile = 1 << 20
 
-func accepted(h home.Home) (t journal.Trust) {
+// agreed is accepted.json: what a person accepted, sealed with the journals' key.
+type agreed struct {
+	journal.Trust
+	MAC string `json:"mac"`
+}
+
+// seal is the mac of what was accepted. No line of a journal begins like that.
+func seal(t journal.Trust, key []byte) string {
+	text, _ := json.Marshal(t) // it holds only texts
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte("rouse accepted\n"))
+	m.Write(text)
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// accepted reads what a person accepted: nothing, where the key does not prove it.
+func accepted(h home.Home, key []byte) journal.Trust {
 	info, err := os.Stat(h.Accepted())
 	if err != nil || !info.Mode().IsRegular() {
 		return journal.Trust{}
@@ -116,28 +155,52 @@ func accepted(h home.Home) (t journal.Trust) {
 		return journal.Trust{}
 	}
 	defer f.Close()
+	var a agreed
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))
-	if err != nil || json.Unmarshal(data, &t) != nil {
+	if err != nil || json.Unmarshal(data, &a) != nil || key == nil || !hmac.Equal([]byte(a.MAC), []byte(seal(a.Trust, key))) {
 		return journal.Trust{} // nothing is accepted by a file that cannot be read
 	}
-	return t
+	return a.Trust
 }
 
 // Accept puts down what a person accepted, beside what is there.
 func Accept(h home.Home, f disk.FS, add func(*journal.Trust)) error {
-	t := accepted(h)
-	add(&t)
-	data, err := json.MarshalIndent(t, "", "  ")
+	key, err := keyOf(h, f)
 	if err != nil {
-		return err
+		return fmt.Errorf("accept: %w", err)
 	}
-	if err = f.MkdirAll(h.Logs(), 0o700); err == nil {
+	t := accepted(h, key)
+	add(&t)
+	data, err := json.MarshalIndent(agreed{t, seal(t, key)}, "", "  ")
+	if err == nil {
 		err = disk.Replace(f, h.Accepted(), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("accept: %w", err)
 	}
 	return nil
+}
+
+// keyOf is the key of the journals. A home that has none gets one here, under its
+// lock: that of a cycle is not put out of use.
+func keyOf(h home.Home, f disk.FS) ([]byte, error) {
+	key, err := h.Key()
+	if err != nil || key != nil {
+		return key, err
+	}
+	if err := h.MakeFolders(f); err != nil {
+		return nil, err
+	}
+	unlock, err := h.Lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if key, err = h.Key(); err == nil && key == nil {
+		key = home.NewKey()
+		err = h.PutKey(f, key)
+	}
+	return key, err
 }
 
 // Accept puts down which list of a server's tools holds, unless that is known.

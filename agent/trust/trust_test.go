@@ -1,7 +1,12 @@
 package trust
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,16 +16,22 @@ import (
 	"rouse/journal"
 )
 
+// key is that of the homes here.
+var key = bytes.Repeat([]byte("k"), home.KeySize)
+
 // newHome is a home in which cycles with these events ran, in order.
-func newHome(t *testing.T, cycles ...[]journal.Payload) (h home.Home, newest string) {
+func newHome(t testing.TB, cycles ...[]journal.Payload) (h home.Home, newest string) {
 	t.Helper()
 	h = home.Home{Dir: t.TempDir()}
 	if err := os.MkdirAll(h.Logs(), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := h.PutKey(disk.OS{}, key); err != nil {
+		t.Fatal(err)
+	}
 	for _, events := range cycles {
 		newest = home.NextID(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), newest)
-		w, err := journal.Create(disk.OS{}, h.Journal(newest), journal.NewChain([]byte("key"), newest), time.Now)
+		w, err := journal.Create(disk.OS{}, h.Journal(newest), journal.NewChain(key, newest), time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +69,7 @@ func TestRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		h, newest := newHome(t, tt.cycles...)
-		k := Read(h, newest)
+		k := Read(h, key, newest)
 		err := k.Err(Found{BaseURL: evil})
 		if (err != nil) != tt.refused {
 			t.Errorf("%s: %v", tt.name, err)
@@ -77,7 +88,7 @@ func TestRead(t *testing.T) {
 func TestAccept(t *testing.T) {
 	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
 	f := Found{BaseURL: evil, Servers: []Server{{Name: "s", Command: "c2", Shown: "sh"}}}
-	if list := Read(h, newest).Check(f); len(list) != 2 || !list[0].BaseURL || list[1].Server != "s" {
+	if list := Read(h, key, newest).Check(f); len(list) != 2 || !list[0].BaseURL || list[1].Server != "s" {
 		t.Fatalf("Check = %v", list)
 	}
 	err := Accept(h, disk.OS{}, f.SetBaseURL)
@@ -85,12 +96,12 @@ func TestAccept(t *testing.T) {
 		err = Accept(h, disk.OS{}, func(t *journal.Trust) { t.Set("s", journal.TrustedServer{Command: "c2"}) })
 	}
 	if err == nil {
-		err = Read(h, newest).Accept(h, disk.OS{}, "s", "t2")
+		err = Read(h, key, newest).Accept(h, disk.OS{}, "s", "t2")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := Read(h, newest)
+	k := Read(h, key, newest)
 	if err := k.Err(f); err != nil || len(k.Tools("s")) != 2 {
 		t.Errorf("after Accept: %v, tools %q", err, k.Tools("s"))
 	}
@@ -104,8 +115,104 @@ func TestAccept(t *testing.T) {
 	if err := os.WriteFile(h.Accepted(), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Read(h, newest).Err(f); err == nil {
+	if err := Read(h, key, newest).Err(f); err == nil {
 		t.Error("a file that cannot be read accepts")
+	}
+}
+
+// forge adds to a journal, or makes one, without the key.
+func forge(t *testing.T, path, cycle string, events ...journal.Payload) {
+	t.Helper()
+	other := filepath.Join(t.TempDir(), "forged")
+	w, err := journal.Create(disk.OS{}, other, journal.NewChain([]byte("another"), cycle), time.Now)
+	for _, e := range events {
+		if err == nil {
+			err = w.Append(e)
+		}
+	}
+	text, readErr := os.ReadFile(other)
+	f, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err := errors.Join(err, readErr, openErr); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForged holds that nothing is accepted, and nothing new, by what is written
+// into logs/ without the key: lines, journals however many, and accepted.json.
+func TestForged(t *testing.T) {
+	slept := []journal.Payload{&journal.Wake{Trust: relied(good)}, &journal.Sleep{Trust: relied(good)}}
+	awake := []journal.Payload{&journal.Wake{Trust: relied(good)}, &journal.Accepted{Server: "new", Tools: "n1"}, &journal.Warning{}}
+	claim := &journal.Sleep{Outcome: "done", Trust: relied(evil)}
+	old := func(h home.Home) string { return home.NextID(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), "") }
+	tests := []struct {
+		name   string
+		cycle  []journal.Payload
+		damage func(h home.Home)
+	}{
+		{"a sleep after the sleep", slept, func(h home.Home) { forge(t, h.Journal(old(h)), old(h), claim) }},
+		{"a sleep of one that is awake", awake, func(h home.Home) { forge(t, h.Journal(old(h)), old(h), claim) }},
+		{"a sleep that says nothing", slept, func(h home.Home) { forge(t, h.Journal(old(h)), old(h), &journal.Sleep{}) }},
+		{"a journal", slept, func(h home.Home) {
+			forge(t, h.Journal("20310101_000000"), "20310101_000000", &journal.Wake{Trust: relied(evil)}, claim)
+		}},
+		{"a hundred journals", slept, func(h home.Home) {
+			for i := range 100 {
+				forge(t, h.Journal(fmt.Sprintf("20310101_%06d", i)), "x", claim)
+			}
+		}},
+		{"accepted.json", slept, func(h home.Home) {
+			text, err := json.Marshal(relied(evil))
+			if err := errors.Join(err, os.WriteFile(h.Accepted(), text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"accepted.json of another key", slept, func(h home.Home) {
+			text, err := json.Marshal(agreed{*relied(evil), seal(*relied(evil), []byte("another"))})
+			if err := errors.Join(err, os.WriteFile(h.Accepted(), text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	}
+	for _, tt := range tests {
+		h, _ := newHome(t, tt.cycle)
+		tt.damage(h)
+		newest, err := h.Newest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := Read(h, key, newest)
+		if k.Err(Found{BaseURL: evil}) == nil || k.Err(Found{BaseURL: good}) != nil || len(k.Tools("s")) != 1 {
+			t.Errorf("%s: %v, %v, tools %q", tt.name, k.Err(Found{BaseURL: evil}), k.Err(Found{BaseURL: good}), k.Tools("s"))
+		}
+		if len(tt.cycle) == len(awake) && len(k.Tools("new")) != 1 {
+			t.Errorf("%s: what it accepted is new", tt.name)
+		}
+	}
+}
+
+// TestAnotherKey holds that to remove the key makes nothing look new.
+func TestAnotherKey(t *testing.T) {
+	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
+	for _, key := range [][]byte{nil, bytes.Repeat([]byte("n"), home.KeySize)} {
+		if Read(h, key, newest).Err(Found{BaseURL: evil}) == nil {
+			t.Error("it is taken for the first time")
+		}
+	}
+}
+
+// BenchmarkRead is what a wake pays for it in a home whose last journal is of 20 kB.
+func BenchmarkRead(b *testing.B) {
+	events := []journal.Payload{&journal.Wake{Trust: relied(good)}}
+	for range 100 {
+		events = append(events, &journal.Warning{Text: strings.Repeat("x", 100)})
+	}
+	h, newest := newHome(b, append(events, &journal.Sleep{Trust: relied(good)}))
+	for b.Loop() {
+		Read(h, key, newest)
 	}
 }
 
@@ -113,7 +220,7 @@ func TestAccept(t *testing.T) {
 // is not accepted meanwhile.
 func TestOverridden(t *testing.T) {
 	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
-	k, f := Read(h, newest), Found{BaseURL: evil, Overridden: true}
+	k, f := Read(h, key, newest), Found{BaseURL: evil, Overridden: true}
 	if err := k.Err(f); err != nil {
 		t.Error(err)
 	}
@@ -125,9 +232,9 @@ func TestOverridden(t *testing.T) {
 // TestServersThatWereThere holds that a server is not new because it was away.
 func TestServersThatWereThere(t *testing.T) {
 	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
-	next := Read(h, newest).Next(Found{BaseURL: good})
+	next := Read(h, key, newest).Next(Found{BaseURL: good})
 	h, newest = newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: next}})
-	k := Read(h, newest)
+	k := Read(h, key, newest)
 	if k.CheckServer(Server{Name: "s", Command: "c2"}) == nil || len(k.Tools("s")) != 1 {
 		t.Error("it counts as new")
 	}
@@ -137,7 +244,7 @@ func TestServersThatWereThere(t *testing.T) {
 func TestTextsHoldNoSecret(t *testing.T) {
 	h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
 	f := Found{BaseURL: "https://me:hid" + "den1@x.example/v1?key=hid" + "den2#hid" + "den3"}
-	text := Read(h, newest).Err(f).Error()
+	text := Read(h, key, newest).Err(f).Error()
 	if strings.Contains(text, "hidden") || !strings.Contains(text, "is https://x.example/v1)") {
 		t.Error(text)
 	}
