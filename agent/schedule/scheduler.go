@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"container/heap"
 	"context"
 	"os"
 	"slices"
@@ -35,7 +34,6 @@ type Scheduler struct {
 	Now func() time.Time
 
 	homes   map[string]*sleeper
-	heap    sleepers
 	queue   []*sleeper // due, but Limit homes are awake
 	awake   int
 	ended   chan *sleeper
@@ -47,7 +45,6 @@ type sleeper struct {
 	dir    string
 	plan   Plan
 	due    time.Time // zero: never, as far as we know
-	index  int       // in the heap, or -1
 	config stamp
 	ledger stamp
 	before stamp // the ledger when the first of the children was started
@@ -143,9 +140,11 @@ func (s *Scheduler) lookEvery() time.Duration {
 // pauseLength is how long to sleep: until the next slot, but no longer than until
 // the next look.
 func (s *Scheduler) pauseLength() time.Duration {
-	pause := s.lookEvery()
-	if len(s.heap) > 0 {
-		pause = min(pause, s.heap[0].due.Sub(s.now()))
+	pause, now := s.lookEvery(), s.now()
+	for _, h := range s.homes {
+		if !h.due.IsZero() {
+			pause = min(pause, h.due.Sub(now))
+		}
 	}
 	return max(pause, 0)
 }
@@ -160,7 +159,7 @@ func (s *Scheduler) find() error {
 	for _, dir := range dirs {
 		known[dir] = true
 		if s.homes[dir] == nil {
-			h := &sleeper{dir: dir, index: -1}
+			h := &sleeper{dir: dir}
 			s.homes[dir] = h
 			s.load(h)
 			if err := s.Ledger(dir).Begin(h.plan.Entries); err != nil {
@@ -171,7 +170,6 @@ func (s *Scheduler) find() error {
 	}
 	for dir, h := range s.homes {
 		if !known[dir] && h.children == 0 {
-			s.put(h, time.Time{})
 			s.queue = slices.DeleteFunc(s.queue, func(q *sleeper) bool { return q == h })
 			s.watcher.set(dir, nil)
 			delete(s.homes, dir)
@@ -201,8 +199,7 @@ func (s *Scheduler) load(h *sleeper) {
 func (s *Scheduler) plan(h *sleeper) {
 	l := s.Ledger(h.dir)
 	h.ledger = stampOf(l.Path)
-	if h.broken != "" {
-		s.put(h, time.Time{})
+	if h.due = (time.Time{}); h.broken != "" {
 		return
 	}
 	due, err := l.NextDue(h.plan.Entries)
@@ -216,21 +213,7 @@ func (s *Scheduler) plan(h *sleeper) {
 	if !h.settles.IsZero() {
 		due = earlier(cmpOr(due, h.settles), h.settles)
 	}
-	s.put(h, due)
-}
-
-// put sets when the home is due.
-func (s *Scheduler) put(h *sleeper, due time.Time) {
 	h.due = due
-	switch {
-	case due.IsZero() && h.index >= 0:
-		heap.Remove(&s.heap, h.index)
-	case due.IsZero():
-	case h.index >= 0:
-		heap.Fix(&s.heap, h.index)
-	default:
-		heap.Push(&s.heap, h)
-	}
 }
 
 // look reads again what has changed; after a jump of the clock, everything.
@@ -250,9 +233,8 @@ func (s *Scheduler) look(jumped bool) {
 // start wakes the homes that are due, as far as the limit allows.
 func (s *Scheduler) start(ctx context.Context) {
 	now := s.now()
-	for len(s.heap) > 0 && !s.heap[0].due.After(now) {
-		h := s.heap[0]
-		s.put(h, time.Time{})
+	for _, h := range s.due(now) {
+		h.due = time.Time{}
 		s.askIf(h, now)
 		if h.children < 2 && !h.queued {
 			h.queued = true
@@ -268,6 +250,17 @@ func (s *Scheduler) start(ctx context.Context) {
 		s.wake(ctx, h)
 	}
 	s.queue = later
+}
+
+// due are the homes that are due, the one that has been so for longest first.
+func (s *Scheduler) due(now time.Time) (list []*sleeper) {
+	for _, h := range s.homes {
+		if !h.due.IsZero() && !h.due.After(now) {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b *sleeper) int { return a.due.Compare(b.due) })
+	return list
 }
 
 func (s *Scheduler) wake(ctx context.Context, h *sleeper) {
@@ -293,29 +286,4 @@ func (s *Scheduler) end(h *sleeper) {
 		h.pause = 0
 	}
 	s.plan(h)
-}
-
-// sleepers is a heap of homes, the one that is due first on top.
-type sleepers []*sleeper
-
-func (s sleepers) Len() int           { return len(s) }
-func (s sleepers) Less(i, j int) bool { return s[i].due.Before(s[j].due) }
-func (s sleepers) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].index, s[j].index = i, j
-}
-
-func (s *sleepers) Push(x any) {
-	h := x.(*sleeper)
-	h.index = len(*s)
-	*s = append(*s, h)
-}
-
-func (s *sleepers) Pop() any {
-	old := *s
-	h := old[len(old)-1]
-	old[len(old)-1] = nil
-	*s = old[:len(old)-1]
-	h.index = -1
-	return h
 }
