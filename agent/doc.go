@@ -56,7 +56,7 @@
 //     disturbing what did not change.
 //   - internal/disk, internal/proc and internal/redact are the seams: how we
 //     write files, start processes and keep secrets out. Time is a field Now
-//     wherever it matters.
+//     wherever it matters, read by internal/clock.
 //
 // # A crash is only an early sleep
 //

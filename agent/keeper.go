@@ -6,6 +6,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/trust"
 	"rouse/home"
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
 	"rouse/journal"
@@ -38,16 +39,6 @@ type Keeper struct {
 	Watch func(journal.Event)
 }
 
-func (k *Keeper) now() time.Time {
-	if k.Now == nil {
-		return time.Now()
-	}
-	return k.Now()
-}
+func (k *Keeper) now() time.Time { return clock.Now(k.Now) }
 
-func (k *Keeper) disk() disk.FS {
-	if k.Disk == nil {
-		return disk.OS{}
-	}
-	return k.Disk
-}
+func (k *Keeper) disk() disk.FS { return disk.Or(k.Disk) }

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/proc"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -272,9 +273,4 @@ func (d *Dispatcher) Names() []string {
 	return names
 }
 
-func (d *Dispatcher) now() time.Time {
-	if d.Now == nil {
-		return time.Now()
-	}
-	return d.Now()
-}
+func (d *Dispatcher) now() time.Time { return clock.Now(d.Now) }

@@ -27,6 +27,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/jsonl"
 	"rouse/internal/proc"
@@ -161,12 +162,7 @@ func (b *Budget) Spent(ctx context.Context) (day, month Amount, err error) {
 	return day, month, err
 }
 
-func (b *Budget) now() time.Time {
-	if b.Now == nil {
-		return time.Now()
-	}
-	return b.Now()
-}
+func (b *Budget) now() time.Time { return clock.Now(b.Now) }
 
 const dayForm = "2006-01-02"
 

@@ -98,12 +98,7 @@ func (b book) apply(r record) {
 	}
 }
 
-func (b *Budget) disk() disk.FS {
-	if b.Disk == nil {
-		return disk.OS{}
-	}
-	return b.Disk
-}
+func (b *Budget) disk() disk.FS { return disk.Or(b.Disk) }
 
 // locked calls do while no other process writes in the ledger, with all that
 // others wrote read.

@@ -108,12 +108,7 @@ func isSum(name string) bool {
 	return err == nil && len(raw) == sha256.Size
 }
 
-func (c Copies) disk() disk.FS {
-	if c.Disk == nil {
-		return disk.OS{}
-	}
-	return c.Disk
-}
+func (c Copies) disk() disk.FS { return disk.Or(c.Disk) }
 
 // unsynced is a disk on which nothing is made durable.
 type unsynced struct{ disk.FS }

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 )
 
@@ -72,28 +74,19 @@ func (h Heartbeat) touch(ok bool) error {
 	if !ok {
 		return nil
 	}
-	path, now, f := h.Target, time.Now, disk.FS(disk.OS{})
+	path := h.Target
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(h.Home, path)
-	}
-	if h.Now != nil {
-		now = h.Now
-	}
-	if h.Disk != nil {
-		f = h.Disk
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("heartbeat: %s is not a regular file", path)
 	}
-	file, err := f.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := disk.Or(h.Disk).OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
 	}
-	_, err = fmt.Fprintln(file, now().Format(time.RFC3339))
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	_, err = fmt.Fprintln(file, clock.Now(h.Now).Format(time.RFC3339))
+	if err = cmp.Or(err, file.Close()); err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"rouse/agent/pause"
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
@@ -165,16 +166,6 @@ func (n *Notifier) queue(s *state, e Event) {
 	s.forget()
 }
 
-func (n *Notifier) now() time.Time {
-	if n.Now == nil {
-		return time.Now()
-	}
-	return n.Now()
-}
+func (n *Notifier) now() time.Time { return clock.Now(n.Now) }
 
-func (n *Notifier) disk() disk.FS {
-	if n.Disk == nil {
-		return disk.OS{}
-	}
-	return n.Disk
-}
+func (n *Notifier) disk() disk.FS { return disk.Or(n.Disk) }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"rouse/home"
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -237,16 +238,6 @@ func (s Store) mark() error {
 	return os.Chtimes(s.marker(), now, now)
 }
 
-func (s Store) now() time.Time {
-	if s.Now == nil {
-		return time.Now()
-	}
-	return s.Now()
-}
+func (s Store) now() time.Time { return clock.Now(s.Now) }
 
-func (s Store) disk() disk.FS {
-	if s.Disk == nil {
-		return disk.OS{}
-	}
-	return s.Disk
-}
+func (s Store) disk() disk.FS { return disk.Or(s.Disk) }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/jsonl"
 	"rouse/internal/proc"
@@ -170,19 +171,9 @@ func encode(have loaded, lines []Record) ([]byte, error) {
 	return jsonl.Marshal(append(slices.Clip(lines), Record{V: 1, Time: lines[len(lines)-1].Time, Event: eventState, State: have.state})...)
 }
 
-func (l *Ledger) now() time.Time {
-	if l.Now == nil {
-		return time.Now()
-	}
-	return l.Now()
-}
+func (l *Ledger) now() time.Time { return clock.Now(l.Now) }
 
-func (l *Ledger) disk() disk.FS {
-	if l.Disk == nil {
-		return disk.OS{}
-	}
-	return l.Disk
-}
+func (l *Ledger) disk() disk.FS { return disk.Or(l.Disk) }
 
 func (l *Ledger) owner() proc.Identity {
 	if l.self.PID == 0 {

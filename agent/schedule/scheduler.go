@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"rouse/internal/clock"
 )
 
 // Plan is what a [Scheduler] must know of a home.
@@ -126,12 +128,7 @@ func (s *Scheduler) loop(ctx context.Context) {
 	}
 }
 
-func (s *Scheduler) now() time.Time {
-	if s.Now == nil {
-		return time.Now().Round(0)
-	}
-	return s.Now().Round(0)
-}
+func (s *Scheduler) now() time.Time { return clock.Now(s.Now).Round(0) }
 
 func (s *Scheduler) lookEvery() time.Duration {
 	return lookEvery + time.Duration(len(s.homes)/500)*time.Second

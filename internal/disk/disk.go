@@ -42,6 +42,14 @@ type File interface {
 	Sync() error
 }
 
+// Or is f; nil is the machine's.
+func Or(f FS) FS {
+	if f == nil {
+		return OS{}
+	}
+	return f
+}
+
 // Replace makes name hold data, atomically and durably: after a crash at any
 // point it holds either what it held before or data, whole. It writes a
 // temporary file in the same folder, syncs it, renames it, and syncs the folder.

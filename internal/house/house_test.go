@@ -219,7 +219,7 @@ func literals(f file) (list []*ast.BasicLit) {
 // allowed says whether one package may import another: its own parts and what it
 // is a part of, and what the rules say.
 func allowed(from, to string) bool {
-	if from != "" && to != "" && (below(from, to) || below(to, from)) || slices.Contains([]string{"internal/lazy", "internal/loopback", "internal/text"}, to) {
+	if from != "" && to != "" && (below(from, to) || below(to, from)) || slices.Contains([]string{"internal/clock", "internal/lazy", "internal/loopback", "internal/text"}, to) {
 		return true
 	}
 	best := ""

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
@@ -347,12 +348,7 @@ func (m *Manager) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (m *Manager) now() time.Time {
-	if m.Now == nil {
-		return time.Now()
-	}
-	return m.Now()
-}
+func (m *Manager) now() time.Time { return clock.Now(m.Now) }
 
 func (m *Manager) recent() int {
 	if m.Recent <= 0 {
