@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -53,12 +54,13 @@ func Names(access Access) (names []string) {
 // CheckWorkspace refuses a workspace in which tools could change the agent's own
 // files: one that holds the home, and one that is at or in a file of [Owned].
 func (h Home) CheckWorkspace(dir string) error {
-	dir = Resolved(dir)
-	if below(Resolved(h.Dir), dir) {
+	own, dir := Resolved(h.Dir), Resolved(dir)
+	if wayTo(own).through(dir) {
 		return fmt.Errorf("workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
 	}
+	way := wayTo(dir)
 	for _, o := range Owned() {
-		if o.Access != Writable && below(dir, Resolved(filepath.Join(h.Dir, o.Name))) {
+		if o.Access != Writable && way.through(filepath.Join(own, o.Name)) {
 			return fmt.Errorf("workspace %s is among the agent's own files; name another folder", dir)
 		}
 	}
@@ -77,24 +79,36 @@ func Resolved(path string) string {
 	return path
 }
 
-// below says whether a path is at or in a folder, also where the system does not
-// tell large letters from small ones.
-func below(path, dir string) bool {
-	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-		return true
-	}
-	want, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
+// way is a path without links, and what there is of it and of the folders above.
+type way struct {
+	path  string
+	files []fs.FileInfo
+}
+
+func wayTo(path string) way {
+	w := way{path: path}
 	for ; ; path = filepath.Dir(path) {
-		if info, err := os.Stat(path); err == nil && os.SameFile(info, want) {
-			return true
+		if info, err := os.Stat(path); err == nil {
+			w.files = append(w.files, info)
 		}
 		if path == filepath.Dir(path) {
-			return false
+			return w
 		}
 	}
+}
+
+// through says whether a file, in a folder without links, is on the way, also where
+// the system does not tell large letters from small ones.
+func (w way) through(path string) bool {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		path = Resolved(path)
+		info, err = os.Stat(path)
+	}
+	if rel, err := filepath.Rel(path, w.path); err == nil && filepath.IsLocal(rel) {
+		return true
+	}
+	return err == nil && slices.ContainsFunc(w.files, func(f fs.FileInfo) bool { return os.SameFile(f, info) })
 }
 
 // Exposed are the home and those of its own files that other users of the machine

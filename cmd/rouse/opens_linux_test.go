@@ -10,7 +10,8 @@ import (
 )
 
 // A due slot opens what a home is made of, and its ledgers, at most twice each: to
-// read and to write, or for the cycle and for the copy of what it was made of.
+// read and to write, or for the cycle and for the copy of what it was made of. It
+// asks for a name a few times, and not once for each file that there could be.
 func TestOpenedOnce(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -29,7 +30,7 @@ func TestOpenedOnce(t *testing.T) {
 	defer cancel()
 	program := cmd.Path
 	trace := filepath.Join(t.TempDir(), "trace")
-	cmd.Path, cmd.Args = strace, append([]string{"strace", "-f", "-qq", "-e", "trace=openat", "-o", trace, program}, cmd.Args[1:]...)
+	cmd.Path, cmd.Args = strace, append([]string{"strace", "-f", "-qq", "-e", "trace=openat,newfstatat", "-o", trace, program}, cmd.Args[1:]...)
 	if o := r.finish(cmd, cmd.Start); o.code != 0 {
 		t.Fatalf("%+v", o)
 	}
@@ -44,6 +45,15 @@ func TestOpenedOnce(t *testing.T) {
 	for _, name := range []string{"rouse.yaml", "prices.yaml", "rules.md", "logs/spend.jsonl", "logs/ledger.jsonl"} {
 		if n := opened[name]; n == 0 || n > 2 {
 			t.Errorf("%s was opened %d times", name, n)
+		}
+	}
+	asked := map[string]int{}
+	for _, m := range regexp.MustCompile(`newfstatat\([^"]*"(/[^"]+)"`).FindAllSubmatch(text, -1) {
+		asked[string(m[1])]++
+	}
+	for name, n := range asked {
+		if n > 20 {
+			t.Errorf("%s was asked for %d times", name, n)
 		}
 	}
 	t.Logf("%v", opened)

@@ -1,0 +1,36 @@
+package home
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A workspace neither holds the home nor is one of the agent's own files, whichever
+// way links lead there, and what is not there yet counts too.
+func TestCheckWorkspace(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Home{filepath.Join(top, "by", "link")}
+	for _, dir := range []string{"real/logs", "real/work/deep", "kept/memory", "by"} {
+		if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"by/link": "../real", "real/scratchpad": "../kept/memory", "out": "real/logs"} {
+		if err := os.Symlink(to, filepath.Join(top, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, fine := range map[string]bool{
+		"real/workspace": true, "by/link/work/deep": true, "real/work/none/yet": true, "elsewhere": true, "kept/other": true,
+		".": false, "real": false, "by/link": false, "by/link/work/..": false, "real/logs": false, "by/link/logs/a/b": false, "out": false,
+		"real/served": false, "real/notebooks/none": false, "real/scratchpad": false, "kept/memory/deep": false,
+	} {
+		if err := h.CheckWorkspace(filepath.Join(top, dir)); (err == nil) != fine {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
