@@ -1,19 +1,22 @@
 package model
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"strconv"
 )
 
 // Hash is a SHA-256 of the messages and the tools of a request, in which a picture
 // counts by its own.
 func (r Request) Hash() string {
 	h := sha256.New()
+	b := bufio.NewWriterSize(h, 1<<10) // so that no text is copied whole
 	part := func(texts ...string) {
 		for _, t := range texts {
-			fmt.Fprintf(h, "%d ", len(t))
-			h.Write([]byte(t))
+			// Neither fails, as a hash takes everything.
+			_, _ = b.Write(append(strconv.AppendInt(b.AvailableBuffer(), int64(len(t)), 10), ' '))
+			_, _ = b.WriteString(t)
 		}
 	}
 	for _, m := range r.Messages {
@@ -28,6 +31,7 @@ func (r Request) Hash() string {
 	for _, t := range r.Tools {
 		part("tool", t.Name, t.Description, string(t.Parameters))
 	}
+	_ = b.Flush()
 	return hex.EncodeToString(h.Sum(nil))
 }
 
