@@ -149,3 +149,19 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// The configuration that held has every key on a line of its own, as it was before.
+func TestHeld(t *testing.T) {
+	c, err := load(t, "model: {name: 'a\"b'}\ncycle: {locked: [goals]}\nsecrets: []\nwatch: [x]\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`model.name: "a\"b"`, "model.retries: 4", "cycle.timeout: 15m0s", `cycle.locked: ["goals"]`, "secrets: []", "tools.commands: null",
+		"notify: null", "conversation.max_tokens: 32000", `watch: ["x"]`,
+	} {
+		if !strings.Contains("\n"+string(c.Held()), "\n"+line+"\n") {
+			t.Errorf("no line %s in\n%s", line, c.Held())
+		}
+	}
+}

@@ -29,21 +29,28 @@ func hold(b *bytes.Buffer, prefix string, v reflect.Value) {
 		case value.Kind() == reflect.Struct:
 			hold(b, prefix+name+".", value)
 		default:
-			fmt.Fprintf(b, "%s%s: %s\n", prefix, name, heldValue(value.Interface()))
+			b.WriteString(prefix + name + ": ")
+			b.Write(heldValue(value))
+			b.WriteByte('\n')
 		}
 	}
 }
 
-func heldValue(v any) []byte {
-	switch d := v.(type) {
+// heldValue is a value as JSON. For what is empty the encoder is not asked: it
+// looks into the types of all that could be there.
+func heldValue(v reflect.Value) []byte {
+	switch d := v.Interface().(type) {
 	case Duration:
 		return []byte(time.Duration(d).String())
 	case Age:
 		return []byte(time.Duration(d).String())
 	}
-	text, err := json.Marshal(v)
+	if kind := v.Kind(); (kind == reflect.Slice || kind == reflect.Map) && v.IsNil() {
+		return []byte("null")
+	}
+	text, err := json.Marshal(v.Interface())
 	if err != nil {
-		return []byte(fmt.Sprint(v)) // a value of YAML that JSON does not have
+		return fmt.Append(nil, v.Interface()) // a value of YAML that JSON does not have
 	}
 	return text
 }
