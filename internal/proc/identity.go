@@ -1,6 +1,9 @@
 package proc
 
-import "os"
+import (
+	"os"
+	"sync"
+)
 
 // Identity tells one process from every other one that ever had its PID on
 // this machine.
@@ -15,9 +18,11 @@ type Identity struct {
 	Boot string `json:"boot,omitempty"`
 }
 
-// Self is the identity of Rouse's own process.
-func Self() Identity { return identify(os.Getpid(), bootID()) }
+// Self is the identity of Rouse's own process. It never changes, and is read once.
+func Self() Identity { return self() }
+
+var self = sync.OnceValue(func() Identity { return identify(os.Getpid(), bootID()) })
 
 // Alive reports whether this very process still runs. Where there is no /proc
 // it goes by the PID alone.
-func (i Identity) Alive() bool { return i.Boot == bootID() && alive(i) }
+func (i Identity) Alive() bool { return i.Boot == Self().Boot && alive(i) }

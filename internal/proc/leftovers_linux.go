@@ -22,7 +22,7 @@ const leftoverTime = 2 * time.Second
 // What left its session and also cleared or overwrote its environment is known by
 // the brand of owner, the process that started it all, if that one is dead.
 func EndLeftovers(mark string, ids []Identity, owner Identity) (ended []int, err error) {
-	boot := bootID()
+	boot := Self().Boot
 	var brand uint64
 	if owner.Boot == boot && owner.Start != 0 && !alive(owner) {
 		brand = owner.brand()

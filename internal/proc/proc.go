@@ -98,7 +98,7 @@ func (r *Runner) prepare() {
 		r.mark = rand.Text()
 	}
 	r.living = map[int]int{}
-	r.boot = bootID()
+	r.boot = Self().Boot
 	prepareSystem()
 }
 
