@@ -12,6 +12,7 @@ import (
 	"rouse/agent/made"
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/tools"
 )
@@ -46,11 +47,7 @@ func (k *Keeper) ingredients(rules string) map[string]string {
 
 // small is the text of a file, "" where there is none or it is too large.
 func small(path string) string {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIngredient {
-		return ""
-	}
-	text, err := os.ReadFile(path)
+	text, err := disk.ReadSmall(path, maxIngredient)
 	if err != nil {
 		return ""
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"rouse/internal/disk"
 )
 
 // Home is a folder with rules.md, in which an agent lives. It is the only type
@@ -43,17 +45,11 @@ const maxRules = 1 << 20
 // ReadRules reads the system prompt. What is no regular file, such as a FIFO, is
 // not waited for.
 func (h Home) ReadRules() (string, error) {
-	info, err := os.Stat(h.Rules())
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", errors.New("rules.md is not a regular file")
-	case info.Size() > maxRules:
-		return "", fmt.Errorf("rules.md has %d bytes, the limit is %d", info.Size(), maxRules)
+	data, err := disk.ReadSmall(h.Rules(), maxRules)
+	if err != nil {
+		return "", fmt.Errorf("rules.md: %w", err)
 	}
-	data, err := os.ReadFile(h.Rules())
-	return string(data), err
+	return string(data), nil
 }
 
 // Config is the configuration.

@@ -7,13 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
+	"rouse/internal/disk"
 	"rouse/internal/lazy"
 	"rouse/internal/yamlerror"
 )
@@ -75,22 +75,14 @@ const maxPrices = 1 << 20
 
 // LoadPrices reads the file at path; one that does not exist has no prices.
 // Errors name the file and the line.
-func LoadPrices(path string) (Prices, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+func LoadPrices(path string) (p Prices, err error) {
+	data, err := disk.ReadSmall(path, maxPrices)
+	if errors.Is(err, fs.ErrNotExist) {
 		return Prices{}, nil
-	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxPrices):
-		err = errors.New("not a regular file of at most 1 MiB")
 	}
-	if err != nil {
-		return Prices{}, fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	if err == nil {
+		p, err = parsePrices(data)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return Prices{}, fmt.Errorf("read %s: %w", filepath.Base(path), err)
-	}
-	p, err := parsePrices(data)
 	if err != nil {
 		return Prices{}, fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}

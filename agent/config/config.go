@@ -12,14 +12,15 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
+	"rouse/internal/disk"
 	"rouse/internal/lazy"
 	"rouse/internal/yamlerror"
 )
@@ -149,8 +150,8 @@ func Default() Config {
 func Load(path string, getenv func(string) string) (Config, error) {
 	c := Default()
 	name := filepath.Base(path)
-	data, err := read(path)
-	if err != nil {
+	data, err := disk.ReadSmall(path, maxBytes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, fmt.Errorf("read %s: %w", name, err)
 	}
 	if err := decode(data, &c); err != nil {
@@ -175,22 +176,6 @@ func (c Config) FileURL() (url string, overridden bool) { return c.fileURL, c.el
 
 // maxBytes is the largest configuration that is read.
 const maxBytes = 1 << 20
-
-// read gives the file's text, none where there is no file. It waits for no FIFO.
-func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case info.Size() > maxBytes:
-		return nil, errors.New("larger than 1 MiB")
-	}
-	return os.ReadFile(path)
-}
 
 func override(value *string, env string) {
 	if env != "" {
@@ -316,11 +301,4 @@ func checkURL(base string) error {
 	return nil
 }
 
-func oneOf(s string, words ...string) bool {
-	for _, w := range words {
-		if s == w {
-			return true
-		}
-	}
-	return false
-}
+func oneOf(s string, words ...string) bool { return slices.Contains(words, s) }

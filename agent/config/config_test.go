@@ -123,7 +123,7 @@ func TestNoFile(t *testing.T) {
 	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{fifo: "read fifo: not a regular file", dir: "not a regular file", huge: "read huge: larger than 1 MiB"} {
+	for path, want := range map[string]string{fifo: "read fifo: not a regular file", dir: "not a regular file", huge: "read huge: 1099511627776 bytes, the limit is 1048576"} {
 		if _, err := Load(path, os.Getenv); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}

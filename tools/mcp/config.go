@@ -7,15 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"rouse/internal/disk"
 	"rouse/internal/redact"
 )
 
@@ -81,7 +80,7 @@ type Variables struct {
 // error with its line; an entry that is, but cannot be used, is a
 // [Server.Problem], so that it costs no other.
 func Load(path string, vars Variables) (Config, error) {
-	data, err := read(path)
+	data, err := disk.ReadSmall(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Config{}, nil
 	}
@@ -97,25 +96,6 @@ func Load(path string, vars Variables) (Config, error) {
 		return Config{}, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	return c, nil
-}
-
-func read(path string) ([]byte, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("not a file")
-	}
-	if fi.Size() > maxConfig {
-		return nil, fmt.Errorf("%d bytes; at most %d are read", fi.Size(), maxConfig)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxConfig))
 }
 
 func parse(data []byte, dir string, vars Variables) (Config, error) {

@@ -148,7 +148,7 @@ func TestLoadMistakes(t *testing.T) {
 		{"{} {}", "something follows"},
 		{"{\"servers\": {}}", `rename that to "mcpServers"`},
 		{"{\"a\": {\"command\": \"x\"}}", `there is no "mcpServers"`},
-		{strings.Repeat("[", 1<<20), "at most 1048576"},
+		{strings.Repeat("[", 1<<20), "the limit is 1048576"},
 		{"{\"a\":" + strings.Repeat("[", 20_000), "not JSON"},
 	}
 	for _, tt := range tests {
