@@ -55,25 +55,22 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 func (n *Notifier) take(ctx context.Context) (e Event, sink Sink, ok bool, err error) {
 	self := proc.Self()
 	err = n.update(ctx, func(s *state) (changed bool) {
-		for i := range s.Messages {
-			for j := range s.Messages[i].Deliveries {
-				d := &s.Messages[i].Deliveries[j]
-				if d.Status == Sending && !d.Owner.Alive() {
-					d.Status, changed = Unknown, true
-				}
-				wait := d.Next.Sub(n.now())
-				if d.Status != ToSend || wait > 0 && wait <= longestWait { // a longer one is of a clock that was set back
-					continue
-				}
-				at := slices.IndexFunc(n.Sinks, func(s Sink) bool { return n.name(s) == d.Sink })
-				if at < 0 {
-					d.Status, d.Error, changed = GivenUp, "no longer in rouse.yaml", true
-					continue
-				}
-				d.Status, d.Attempts, d.Owner = Sending, d.Attempts+1, self
-				e, sink, ok = s.Messages[i].Event, n.Sinks[at], true
-				return true
+		for event, d := range s.deliveries() {
+			if d.Status == Sending && !d.Owner.Alive() {
+				d.Status, changed = Unknown, true
 			}
+			wait := d.Next.Sub(n.now())
+			if d.Status != ToSend || wait > 0 && wait <= longestWait { // a longer one is of a clock that was set back
+				continue
+			}
+			at := slices.IndexFunc(n.Sinks, func(s Sink) bool { return n.name(s) == d.Sink })
+			if at < 0 {
+				d.Status, d.Error, changed = GivenUp, "no longer in rouse.yaml", true
+				continue
+			}
+			d.Status, d.Attempts, d.Owner = Sending, d.Attempts+1, self
+			e, sink, ok = event, n.Sinks[at], true
+			return true
 		}
 		return changed
 	})
@@ -86,12 +83,9 @@ func (n *Notifier) settle(id string, sink Sink, failed error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return n.update(ctx, func(s *state) bool {
-		for i := range s.Messages {
-			for j := range s.Messages[i].Deliveries {
-				d := &s.Messages[i].Deliveries[j]
-				if s.Messages[i].Event.ID == id && d.Sink == n.name(sink) && d.Status == Sending {
-					n.conclude(d, failed)
-				}
+		for event, d := range s.deliveries() {
+			if event.ID == id && d.Sink == n.name(sink) && d.Status == Sending {
+				n.conclude(d, failed)
 			}
 		}
 		return true

@@ -121,17 +121,18 @@ func (n *Notifier) failed(s *state, o Outcome) bool {
 	if o.Outcome == journal.Limited {
 		e.Kind, e.Text = Limit, fmt.Sprintf("cycle %s stopped at a limit: %s", o.Cycle, o.Error)
 	}
-	if i := s.Incident; i != nil && i.Cause == cause {
+	switch i := s.Incident; {
+	case i == nil:
+		s.Incident = &incident{Cause: cause, Since: n.now(), Count: 1}
+	case i.Cause == cause:
 		i.Count++
 		return true
-	} else if i != nil {
+	default:
 		if e.Kind == Failed {
 			e.Kind = Changed
 		}
 		e.Since, e.Count = &i.Since, i.Count
 		i.Cause, i.Count = cause, i.Count+1
-	} else {
-		s.Incident = &incident{Cause: cause, Since: n.now(), Count: 1}
 	}
 	n.queue(s, e)
 	return true
@@ -158,7 +159,7 @@ const maxText = 1000
 func (n *Notifier) queue(s *state, e Event) {
 	e.ID, e.Home, e.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
 	e.Text = text.Brief(n.Redact.String(e.Text), maxText-1) // with the mark of a cut
-	m := message{Event: e}
+	m := Status{Event: e}
 	for _, sink := range n.Sinks {
 		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: e.Time})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -24,7 +25,7 @@ type state struct {
 	V        int       `json:"v"`
 	Incident *incident `json:"incident,omitempty"`
 	Told     []string  `json:"told,omitempty"` // keys of [Notifier.Tell]
-	Messages []message `json:"messages,omitempty"`
+	Messages []Status  `json:"messages,omitempty"`
 }
 
 // incident is a row of cycles that did not end well.
@@ -34,7 +35,8 @@ type incident struct {
 	Count int       `json:"count"`
 }
 
-type message struct {
+// Status is an event and how far it was delivered.
+type Status struct {
 	Event      Event      `json:"event"`
 	Deliveries []Delivery `json:"deliveries"`
 }
@@ -60,12 +62,25 @@ const (
 
 func (d Delivery) open() bool { return d.Status == ToSend || d.Status == Sending }
 
-func (m message) open() bool { return slices.ContainsFunc(m.Deliveries, Delivery.open) }
+func (m Status) open() bool { return slices.ContainsFunc(m.Deliveries, Delivery.open) }
+
+// deliveries are all deliveries, to be changed, each with its event.
+func (s *state) deliveries() iter.Seq2[Event, *Delivery] {
+	return func(yield func(Event, *Delivery) bool) {
+		for _, m := range s.Messages {
+			for i := range m.Deliveries {
+				if !yield(m.Event, &m.Deliveries[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // forget drops the oldest messages: first those that are delivered.
 func (s *state) forget() {
 	for len(s.Messages) > maxMessages {
-		oldest := slices.IndexFunc(s.Messages, func(m message) bool { return !m.open() })
+		oldest := slices.IndexFunc(s.Messages, func(m Status) bool { return !m.open() })
 		s.Messages = slices.Delete(s.Messages, max(0, oldest), max(0, oldest)+1)
 	}
 }
@@ -111,12 +126,6 @@ func (n *Notifier) save(s state) error {
 	return disk.Replace(n.disk(), n.Path, append(data, '\n'), 0o600)
 }
 
-// Status is an event and how far it was delivered.
-type Status struct {
-	Event      Event      `json:"event"`
-	Deliveries []Delivery `json:"deliveries"`
-}
-
 // Recent lists the newest events, the newest last, as `rouse status` may show
 // those that somebody was not told of.
 func (n *Notifier) Recent() ([]Status, error) {
@@ -124,9 +133,5 @@ func (n *Notifier) Recent() ([]Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("notify: %w", err)
 	}
-	list := make([]Status, 0, len(s.Messages))
-	for _, m := range s.Messages {
-		list = append(list, Status(m))
-	}
-	return list, nil
+	return s.Messages, nil
 }

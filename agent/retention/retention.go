@@ -72,29 +72,20 @@ func (s Store) Apply(ctx context.Context) (Removed, error) {
 		return Removed{}, fmt.Errorf("retention: %w", err)
 	}
 	var r Removed
-	var failed error
 	safe := s.safe(ctx, cycles)
 	for i, c := range cycles {
 		if ctx.Err() != nil {
 			return r, nil
 		}
-		if i == len(cycles)-1 || safe[c.id] || !s.old(c) {
-			continue
-		}
-		if err := s.remove(c, &r); err != nil && failed == nil {
-			failed = fmt.Errorf("retention: %w", err)
+		if i < len(cycles)-1 && !safe[c.id] && s.old(c) {
+			err = cmp.Or(err, s.remove(c, &r))
 		}
 	}
-	if err := s.turn(&r); err != nil && failed == nil {
-		failed = fmt.Errorf("retention: %w", err)
+	err = cmp.Or(err, s.turn(&r), s.copies(ctx, &r), s.mark())
+	if err != nil {
+		return r, fmt.Errorf("retention: %w", err)
 	}
-	if err := s.copies(ctx, &r); err != nil && failed == nil {
-		failed = fmt.Errorf("retention: %w", err)
-	}
-	if err := s.mark(); err != nil && failed == nil {
-		failed = fmt.Errorf("retention: %w", err)
-	}
-	return r, failed
+	return r, nil
 }
 
 // cycle is what one cycle has left.
