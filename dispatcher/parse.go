@@ -12,6 +12,7 @@ import (
 	"github.com/kaptinlin/jsonrepair"
 
 	"rouse/internal/lazy"
+	"rouse/internal/object"
 )
 
 // Action is one thing that the model asks for.
@@ -35,10 +36,7 @@ func parseErrorf(format string, args ...any) error {
 // more. JSON that must be repaired is taken only where repairable says so of
 // its tool, so that a guess never writes, executes or sends anything.
 func Parse(text string, repairable func(tool string) bool) (a Action, more int, err error) {
-	objects, damaged, err := scan(text)
-	if err != nil {
-		return Action{}, 0, err
-	}
+	objects, damaged := scan(text)
 	for i, o := range objects {
 		if isAction(o) {
 			a, err := decodeAction(o)
@@ -61,7 +59,7 @@ var objectStart = lazy.Regexp(`\{\s*(["'}]|[A-Za-z_]\w*\s*:)`)
 // scan gives the JSON objects of a text in order. At the first one that is not
 // valid JSON it stops and gives the rest as damaged: what stands inside broken
 // JSON may be a string, and must not be taken for an action.
-func scan(text string) (objects []json.RawMessage, damaged string, err error) {
+func scan(text string) (objects []*object.Object, damaged string) {
 	for {
 		at := objectStart().FindStringIndex(text)
 		if open := strings.Index(text, "<think>"); open >= 0 && (at == nil || open < at[0]) {
@@ -75,32 +73,27 @@ func scan(text string) (objects []json.RawMessage, damaged string, err error) {
 			continue
 		}
 		if at == nil {
-			return objects, "", nil
+			return objects, ""
 		}
 		text = text[at[0]:]
-		var o json.RawMessage
+		var raw json.RawMessage
 		dec := json.NewDecoder(strings.NewReader(text))
-		if err := dec.Decode(&o); err != nil {
-			if len(objects) > 0 && countActions(objects) > 0 {
-				return objects, "", nil
+		err := dec.Decode(&raw)
+		o, parseErr := object.Parse(raw)
+		if err != nil || parseErr != nil {
+			if countActions(objects) > 0 {
+				return objects, ""
 			}
-			return objects, text, nil
+			return objects, text
 		}
 		objects = append(objects, o)
 		text = text[dec.InputOffset():]
 	}
 }
 
-func isAction(object json.RawMessage) bool {
-	var o map[string]json.RawMessage
-	if json.Unmarshal(object, &o) != nil {
-		return false
-	}
-	_, ok := o["tool"]
-	return ok
-}
+func isAction(o *object.Object) bool { return o.Get("tool") != nil }
 
-func countActions(objects []json.RawMessage) (n int) {
+func countActions(objects []*object.Object) (n int) {
 	for _, o := range objects {
 		if isAction(o) {
 			n++
@@ -114,25 +107,26 @@ var remarks = []string{"thought", "thoughts", "thinking", "reasoning", "reason",
 
 // decodeAction reads {"tool": "...", "args": {...}} strictly: a member given
 // twice or unknown means that what was meant is not certain.
-func decodeAction(object json.RawMessage) (Action, error) {
-	var a Action
-	err := members(object, func(key string, value json.RawMessage) error {
+func decodeAction(o *object.Object) (a Action, err error) {
+	for _, m := range o.Members {
 		switch {
-		case key == "tool" && a.Tool == "":
-			return decodeTool(value, &a)
-		case key == "args" && a.Args == nil:
-			return decodeArgs(value, &a)
-		case key == "tool" || key == "args":
-			return parseErrorf("%q stands twice in the object", key)
-		case !slices.Contains(remarks, key):
-			return parseErrorf(`%q stands beside "tool"; put the arguments in "args"`, key)
+		case m.Key == "tool" && a.Tool == "":
+			err = decodeTool(m.Value, &a)
+		case m.Key == "args" && a.Args == nil:
+			err = decodeArgs(m.Value, &a)
+		case m.Key == "tool" || m.Key == "args":
+			err = parseErrorf("%q stands twice in the object", m.Key)
+		case !slices.Contains(remarks, m.Key):
+			err = parseErrorf(`%q stands beside "tool"; put the arguments in "args"`, m.Key)
 		}
-		return nil
-	})
+		if err != nil {
+			return a, err
+		}
+	}
 	if a.Args == nil {
 		a.Args = json.RawMessage("{}")
 	}
-	return a, err
+	return a, nil
 }
 
 func decodeTool(value json.RawMessage, a *Action) error {
@@ -163,28 +157,6 @@ func decodeArgs(value json.RawMessage, a *Action) error {
 	return nil
 }
 
-// members calls visit for each member of a valid object, in order.
-func members(object json.RawMessage, visit func(key string, value json.RawMessage) error) error {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if _, err := dec.Token(); err != nil {
-		return parseErrorf("invalid JSON: %v", err)
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return parseErrorf("invalid JSON: %v", err)
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return parseErrorf("invalid JSON: %v", err)
-		}
-		if err := visit(key.(string), value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // maxRepair is the largest reply that is repaired, in bytes: the time that the
 // library takes grows with the square of how deep a reply nests.
 const maxRepair = 16 << 10
@@ -202,10 +174,14 @@ func repair(damaged string, repairable func(tool string) bool) (Action, error) {
 		return Action{}, refused
 	}
 	mended, err := jsonrepair.Repair(damaged[:end+1])
-	if err != nil || !isAction(json.RawMessage(mended)) {
+	if err != nil {
 		return Action{}, refused
 	}
-	a, err := decodeAction(json.RawMessage(mended))
+	o, err := object.Parse([]byte(mended))
+	if err != nil || !isAction(o) {
+		return Action{}, refused
+	}
+	a, err := decodeAction(o)
 	if err != nil || !repairable(a.Tool) {
 		return Action{}, refused
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/internal/object"
 	"rouse/internal/text"
 	"rouse/scratchpad"
 	"rouse/tools"
@@ -106,39 +107,48 @@ func (d *Dispatcher) update(o *Observation) error {
 
 // updates are the changes that update_scratchpad is called for, and the wish.
 func (d *Dispatcher) updates(args json.RawMessage) (changes []scratchpad.Change, wake *time.Duration, err error) {
-	err = members(args, func(key string, raw json.RawMessage) (err error) {
-		if slices.Contains(d.Locked, key) {
-			return refusef("%s is locked by the operator (cycle.locked); nothing was changed", key)
+	given, err := object.Parse(args)
+	if err != nil {
+		return nil, nil, refusef("%v; nothing was changed", err)
+	}
+	for _, m := range given.Members {
+		var set scratchpad.Change
+		switch {
+		case slices.Contains(d.Locked, m.Key):
+			err = refusef("%s is locked by the operator (cycle.locked); nothing was changed", m.Key)
+		case m.Key == nextWake:
+			wake, err = d.readWake(m.Value)
+		default:
+			set, err = setting(m)
+			changes = append(changes, set)
 		}
-		if key == nextWake {
-			wake, err = d.readWake(raw)
-			return err
-		}
-		// A change is decoded as it will be when the journal is replayed.
-		set := scratchpad.Change{Op: "set", Key: key}
-		if err := json.Unmarshal(fmt.Appendf(nil, `{"value":%s}`, raw), &set); err != nil {
-			return refusef("%s: %v; nothing was changed", key, err)
-		}
-		value, err := scratchpad.Coerce(key, set.Value)
 		if err != nil {
-			return refusef("%v; nothing was changed", err)
-		}
-		set.Op, set.Key, set.Value = "set", key, value
-		if key == "completed_tasks" {
-			set.Op = "extend"
-		}
-		changes = append(changes, set)
-		return nil
-	})
-	if err == nil && len(changes) == 0 && wake == nil {
-		err = refusef(`nothing to change; give the keys, such as {"notes": "..."}`)
-	}
-	if err == nil {
-		if trial := d.State.Clone().Apply(changes...); trial != nil {
-			err = refusef("%v; nothing was changed", trial)
+			return nil, nil, err
 		}
 	}
-	return changes, wake, err
+	if len(changes) == 0 && wake == nil {
+		return nil, nil, refusef(`nothing to change; give the keys, such as {"notes": "..."}`)
+	}
+	if err := d.State.Clone().Apply(changes...); err != nil {
+		return nil, nil, refusef("%v; nothing was changed", err)
+	}
+	return changes, wake, nil
+}
+
+// setting is the change that sets a key, decoded as it will be when the journal is
+// replayed.
+func setting(m object.Member) (set scratchpad.Change, err error) {
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"value":%s}`, m.Value), &set); err != nil {
+		return set, refusef("%s: %v; nothing was changed", m.Key, err)
+	}
+	set.Op, set.Key = "set", m.Key
+	if set.Value, err = scratchpad.Coerce(m.Key, set.Value); err != nil {
+		return set, refusef("%v; nothing was changed", err)
+	}
+	if m.Key == "completed_tasks" {
+		set.Op = "extend"
+	}
+	return set, nil
 }
 
 // done is the branch that ends the cycle: the current task is completed and the

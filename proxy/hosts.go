@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -10,6 +11,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"rouse/internal/object"
 )
 
 const (
@@ -90,8 +93,8 @@ func (h *hosts) begin(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	o, err := parse(data)
-	if err != nil || o.string("method") != "initialize" {
+	o, err := object.Parse(data)
+	if err != nil || o.String("method") != "initialize" {
 		refuse(w, r, o)
 		return
 	}
@@ -107,13 +110,13 @@ func (h *hosts) begin(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers what comes without a session. Clients of 2026-07-28, which knows
 // none, learn which versions are spoken here.
-func refuse(w http.ResponseWriter, r *http.Request, o *object) {
+func refuse(w http.ResponseWriter, r *http.Request, o *object.Object) {
 	if v := r.Header.Get(versionHeader); v >= stateless && o != nil {
 		requested, _ := json.Marshal(v) // a text
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"only versions with sessions are spoken here","data":`+
-			`{"supported":["2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":%s}}}`, orNull(o.get("id")), requested)
+			`{"supported":["2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":%s}}}`, orNull(o.Get("id")), requested)
 		return
 	}
 	http.Error(w, "the header "+sessionHeader+" is missing", http.StatusBadRequest)
@@ -195,15 +198,15 @@ func (c *host) expect(data []byte, out *outlet) (keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	each(data, func(m []byte) [][]byte {
-		o, err := parse(m)
-		if err != nil || o.get("method") == nil || idKey(o.get("id")) == "" {
+		o, err := object.Parse(m)
+		if err != nil || o.Get("method") == nil || idKey(o.Get("id")) == "" {
 			return nil
 		}
-		key := idKey(o.get("id"))
+		key := idKey(o.Get("id"))
 		c.answers[key] = out
 		keys = append(keys, key)
 		out.left++
-		if token := progressToken(o.get("params")); token != "" {
+		if token := progressToken(o.Sub("params")); token != "" {
 			c.tokens[token] = out
 		}
 		return nil
@@ -211,19 +214,8 @@ func (c *host) expect(data []byte, out *outlet) (keys []string) {
 	return keys
 }
 
-func progressToken(params []byte) string {
-	o, err := parse(params)
-	if err != nil {
-		return ""
-	}
-	if token := idKey(o.get("progressToken")); token != "" {
-		return token
-	}
-	meta, err := parse(o.get("_meta"))
-	if err != nil {
-		return ""
-	}
-	return idKey(meta.get("progressToken"))
+func progressToken(params *object.Object) string {
+	return cmp.Or(idKey(params.Get("progressToken")), idKey(params.Sub("_meta").Get("progressToken")))
 }
 
 func (c *host) forget(key string, out *outlet) {
@@ -278,7 +270,7 @@ func (o *outlet) write(w http.ResponseWriter, r *http.Request, ended <-chan stru
 				return
 			}
 			_ = flush.Flush()
-			if p, err := parse(m); err != nil || p.get("method") == nil {
+			if p, err := object.Parse(m); err != nil || p.Get("method") == nil {
 				o.left--
 			}
 		case <-r.Context().Done():
@@ -313,19 +305,19 @@ func parts(message []byte) (list [][]byte) {
 }
 
 func (c *host) outlet(m []byte) *outlet {
-	o, err := parse(m)
+	o, err := object.Parse(m)
 	if err != nil {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o.get("method") == nil {
-		key := idKey(o.get("id"))
+	if o.Get("method") == nil {
+		key := idKey(o.Get("id"))
 		out := c.answers[key]
 		delete(c.answers, key)
 		return out
 	}
-	if out := c.tokens[progressToken(o.get("params"))]; out != nil && o.string("method") == "notifications/progress" {
+	if out := c.tokens[progressToken(o.Sub("params"))]; out != nil && o.String("method") == "notifications/progress" {
 		return out
 	}
 	if c.unasked != nil {

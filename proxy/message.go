@@ -3,83 +3,11 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
+
+	"rouse/internal/object"
 )
-
-// object is where the members of a JSON object stand in its text, so that one of
-// them can be replaced and the rest stays as it is, byte for byte.
-type object struct {
-	text    []byte
-	members []member
-}
-
-type member struct {
-	key        string
-	start, end int // of the value
-}
-
-var errNoObject = errors.New("not a JSON object")
-
-func parse(text []byte) (*object, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return nil, errNoObject
-	}
-	o := &object{text: text}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
-		}
-		end := int(dec.InputOffset())
-		o.members = append(o.members, member{key.(string), end - len(value), end})
-	}
-	if _, err := dec.Token(); err != nil {
-		return nil, err
-	}
-	if len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
-		return nil, errNoObject
-	}
-	return o, nil
-}
-
-// get is the value of a key, the last where there are several, or nil.
-func (o *object) get(key string) json.RawMessage {
-	for i := len(o.members) - 1; i >= 0; i-- {
-		if m := o.members[i]; m.key == key {
-			return o.text[m.start:m.end]
-		}
-	}
-	return nil
-}
-
-// string is the value of a key that is a text, or "".
-func (o *object) string(key string) (s string) {
-	_ = json.Unmarshal(o.get(key), &s) // another type is none
-	return s
-}
-
-// with is the text with another value of a key, which is added at the end where
-// there is none.
-func (o *object) with(key string, value []byte) []byte {
-	for i := len(o.members) - 1; i >= 0; i-- {
-		if m := o.members[i]; m.key == key {
-			return bytes.Join([][]byte{o.text[:m.start], value, o.text[m.end:]}, nil)
-		}
-	}
-	end := bytes.LastIndexByte(o.text, '}')
-	comma := ","
-	if len(o.members) == 0 {
-		comma = ""
-	}
-	return fmt.Appendf(nil, "%s%s%q:%s%s", o.text[:end], comma, key, value, o.text[end:])
-}
 
 // inside is the text with another value at the end of a path of keys, if all of
 // them are there.
@@ -87,15 +15,15 @@ func inside(text []byte, change func([]byte) ([]byte, bool), path ...string) ([]
 	if len(path) == 0 {
 		return change(text)
 	}
-	o, err := parse(text)
-	if err != nil || o.get(path[0]) == nil {
+	o, err := object.Parse(text)
+	if err != nil || o.Get(path[0]) == nil {
 		return text, false
 	}
-	value, ok := inside(o.get(path[0]), change, path[1:]...)
+	value, ok := inside(o.Get(path[0]), change, path[1:]...)
 	if !ok {
 		return text, false
 	}
-	return o.with(path[0], value), true
+	return o.With(path[0], value), true
 }
 
 // idKey is an id in a form in which that of a request and that of its answer are
@@ -125,11 +53,8 @@ const (
 
 // failure is an answer of ours to a request that gets no other.
 func failure(id json.RawMessage, code int, why string) []byte {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
-	}
 	message, _ := json.Marshal(why) // a text always has a JSON form
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, message)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, orNull(id), code, message)
 }
 
 // each gives every message of a batch, as the protocol once had them, to change,

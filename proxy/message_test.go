@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"rouse/internal/object"
 	"rouse/tools"
 )
 
@@ -30,7 +31,7 @@ func TestByteForByte(t *testing.T) {
 	tests := []struct{ name, from, want string }{
 		{"a request", `{ "id" :1, "method":"tools/list","x":1e400 }`, `{ "id" :1, "method":"tools/list","x":1e400 }`},
 		{"a call", `{"params": {"_meta":{"a":1.50},"arguments": {"b" : 1.0,"task_scratchpad":"n"}, "name":"t"} ,"method":"tools/call","id":"1"}`,
-			`{"params": {"_meta":{"a":1.50},"arguments": {"b":1.0}, "name":"t"} ,"method":"tools/call","id":"1"}`},
+			`{"params": {"_meta":{"a":1.50},"arguments": {"b" : 1.0}, "name":"t"} ,"method":"tools/call","id":"1"}`},
 		{"without a note", `{"id":1,"method":"tools/call","params":{"name":"t","arguments":{ "b" : 1}}}`, `{"id":1,"method":"tools/call","params":{"name":"t","arguments":{ "b" : 1}}}`},
 		{"escaped", `{"id":1,"method":"tools/call","params":{"name":"t","arguments":{"task\u005fscratchpad":"n"}}}`, `{"id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}`},
 		{"other keys", `{"ID":1,"Method":"tools/call","id":1,"params":{"arguments":{"task_scratchpad":"n"}}}`, `{"ID":1,"Method":"tools/call","id":1,"params":{"arguments":{"task_scratchpad":"n"}}}`},
@@ -92,9 +93,9 @@ func TestOutputSchemas(t *testing.T) {
 		`{"type":"object"}`: true, `{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{}}}`: true,
 		`{"type":"object","properties":{"a":{"$ref":"#"}}}`: false, `{"$id":"x","type":"object"}`: false, `7`: false,
 	} {
-		got, err := parse(p.tool([]byte(`{"name":"t","outputSchema":` + schema + `,"inputSchema":{}}`)))
-		if err != nil || (got.get("outputSchema") != nil) != kept {
-			t.Errorf("%s: %s, %v", schema, got.text, err)
+		got, err := object.Parse(p.tool([]byte(`{"name":"t","outputSchema":` + schema + `,"inputSchema":{}}`)))
+		if err != nil || (got.Get("outputSchema") != nil) != kept {
+			t.Errorf("%s: %s, %v", schema, got.Text, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"rouse/dispatcher"
+	"rouse/internal/object"
 	"rouse/tools"
 	"rouse/tools/mcp"
 )
@@ -17,19 +18,19 @@ func (p *Proxy) park(r request, result []byte) ([]byte, bool) {
 	if len(result) <= p.threshold() {
 		return result, false
 	}
-	o, err := parse(result)
-	if err != nil || o.get("content") == nil && o.get("structuredContent") == nil {
+	o, err := object.Parse(result)
+	if err != nil || o.Get("content") == nil && o.Get("structuredContent") == nil {
 		return result, false
 	}
-	pictures, rest := shown(o.get("content"))
-	size := len(o.get("structuredContent"))
+	pictures, rest := shown(o.Get("content"))
+	size := len(o.Get("structuredContent"))
 	for _, c := range rest {
 		size += len(c)
 	}
 	if size <= p.threshold() {
 		return result, false
 	}
-	view, ok := p.shelve(r, o.with("content", join(rest)))
+	view, ok := p.shelve(r, o.With("content", join(rest)))
 	if !ok {
 		return result, false
 	}
@@ -37,14 +38,14 @@ func (p *Proxy) park(r request, result []byte) ([]byte, bool) {
 }
 
 // replaced is a result with the view in the place of its content.
-func replaced(o *object, view []byte, pictures []json.RawMessage) []byte {
+func replaced(o *object.Object, view []byte, pictures []json.RawMessage) []byte {
 	text, _ := json.Marshal(map[string]string{"type": "text", "text": string(view)}) // two texts
-	result := o.with("content", join(append([]json.RawMessage{text}, pictures...)))
-	if o.get("structuredContent") == nil {
+	result := o.With("content", join(append([]json.RawMessage{text}, pictures...)))
+	if o.Get("structuredContent") == nil {
 		return result
 	}
-	if o, err := parse(result); err == nil {
-		result = o.with("structuredContent", view)
+	if o, err := object.Parse(result); err == nil {
+		result = o.With("structuredContent", view)
 	}
 	return result
 }

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"rouse/internal/object"
 )
 
 // Headers of streamable HTTP.
@@ -58,7 +60,7 @@ func (r *remote) why() error {
 // send posts a message. A request waits for its answer elsewhere; the order of
 // other messages is kept.
 func (r *remote) send(message []byte) error {
-	o, err := parse(message)
+	o, err := object.Parse(message)
 	if err != nil {
 		return r.post(message, nil)
 	}
@@ -68,8 +70,8 @@ func (r *remote) send(message []byte) error {
 		case <-r.ctx.Done():
 		}
 	}
-	method := o.string("method")
-	if method != "" && idKey(o.get("id")) != "" {
+	method := o.String("method")
+	if method != "" && idKey(o.Get("id")) != "" {
 		r.begin(message, o, method)
 		return nil
 	}
@@ -84,11 +86,11 @@ func (r *remote) send(message []byte) error {
 }
 
 // begin sends a request and goes on.
-func (r *remote) begin(message []byte, o *object, method string) {
+func (r *remote) begin(message []byte, o *object.Object, method string) {
 	ctx, stop := context.WithCancel(r.ctx)
 	if version(o) != "" {
 		r.mu.Lock()
-		r.inFlight[idKey(o.get("id"))] = stop
+		r.inFlight[idKey(o.Get("id"))] = stop
 		r.mu.Unlock()
 	}
 	ready := func() {}
@@ -104,27 +106,15 @@ func (r *remote) begin(message []byte, o *object, method string) {
 }
 
 // version is that of a message that stands alone, else "".
-func version(o *object) string {
-	params, err := parse(o.get("params"))
-	if err != nil {
-		return ""
-	}
-	meta, err := parse(params.get("_meta"))
-	if err != nil {
-		return ""
-	}
-	return meta.string("io.modelcontextprotocol/protocolVersion")
+func version(o *object.Object) string {
+	return o.Sub("params").Sub("_meta").String("io.modelcontextprotocol/protocolVersion")
 }
 
 // hangUp cancels a request that stands alone, which is done by hanging up.
-func (r *remote) hangUp(o *object) bool {
-	params, err := parse(o.get("params"))
-	if err != nil {
-		return false
-	}
+func (r *remote) hangUp(o *object.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stop, ok := r.inFlight[idKey(params.get("requestId"))]
+	stop, ok := r.inFlight[idKey(o.Sub("params").Get("requestId"))]
 	if ok {
 		stop()
 	}
@@ -132,7 +122,7 @@ func (r *remote) hangUp(o *object) bool {
 }
 
 // post sends what has no answer.
-func (r *remote) post(message []byte, o *object) error {
+func (r *remote) post(message []byte, o *object.Object) error {
 	ctx, stop := context.WithTimeout(r.ctx, sendLimit)
 	defer stop()
 	resp, err := r.do(ctx, http.MethodPost, message, o)
@@ -144,7 +134,7 @@ func (r *remote) post(message []byte, o *object) error {
 }
 
 // do makes one HTTP request.
-func (r *remote) do(ctx context.Context, method string, message []byte, o *object) (*http.Response, error) {
+func (r *remote) do(ctx context.Context, method string, message []byte, o *object.Object) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, r.p.URL.String(), bytes.NewReader(message))
 	if err != nil {
 		return nil, err
@@ -172,19 +162,18 @@ func (r *remote) identify(h http.Header) {
 
 // standard sets the headers of a message that stands alone, as they are from
 // 2026-07-28 on.
-func standard(h http.Header, o *object) {
+func standard(h http.Header, o *object.Object) {
 	h.Set(versionHeader, version(o))
-	h.Set("Mcp-Method", o.string("method"))
-	if params, err := parse(o.get("params")); err == nil {
-		if name := cmp.Or(params.string("name"), params.string("uri")); name != "" {
-			h.Set("Mcp-Name", name)
-		}
+	h.Set("Mcp-Method", o.String("method"))
+	params := o.Sub("params")
+	if name := cmp.Or(params.String("name"), params.String("uri")); name != "" {
+		h.Set("Mcp-Name", name)
 	}
 }
 
 // request sends a request and passes on what is said to it.
-func (r *remote) request(ctx context.Context, message []byte, o *object) {
-	id := o.get("id")
+func (r *remote) request(ctx context.Context, message []byte, o *object.Object) {
+	id := o.Get("id")
 	defer func() {
 		r.mu.Lock()
 		delete(r.inFlight, idKey(id))

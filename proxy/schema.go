@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"rouse/internal/lazy"
+	"rouse/internal/object"
 	"rouse/tools"
 )
 
@@ -16,21 +17,21 @@ const readName = "scratchpad_read"
 // parameter for notes, and at the end of the list scratchpad_read if there is
 // something to read.
 func (p *Proxy) list(result []byte, offer bool) ([]byte, bool) {
-	o, err := parse(result)
+	o, err := object.Parse(result)
 	if err != nil {
 		return result, false
 	}
 	var list []json.RawMessage
-	if json.Unmarshal(o.get("tools"), &list) != nil || list == nil {
+	if json.Unmarshal(o.Get("tools"), &list) != nil || list == nil {
 		return result, false
 	}
 	for i, t := range list {
 		list[i] = p.tool(t)
 	}
-	if next := o.string("nextCursor"); next == "" && offer && !p.theirs() {
+	if next := o.String("nextCursor"); next == "" && offer && !p.theirs() {
 		list = append(list, p.reader())
 	}
-	return o.with("tools", join(list)), true
+	return o.With("tools", join(list)), true
 }
 
 func join(list []json.RawMessage) []byte {
@@ -43,19 +44,19 @@ func join(list []json.RawMessage) []byte {
 
 // tool is one tool as the client sees it.
 func (p *Proxy) tool(text json.RawMessage) json.RawMessage {
-	o, err := parse(text)
+	o, err := object.Parse(text)
 	if err != nil {
 		return text
 	}
-	name, schema := o.string("name"), o.get("inputSchema")
+	name, schema := o.String("name"), o.Get("inputSchema")
 	p.learn(name, tools.HasOwnNote(schema))
 	if schema == nil {
 		return text
 	}
 	if decorated := tools.WithNote(schema, p.Mode); !bytes.Equal(decorated, schema) {
-		text = o.with("inputSchema", decorated)
+		text = o.With("inputSchema", decorated)
 	}
-	if o, err = parse(text); err == nil && o.get("outputSchema") != nil {
+	if o, err = object.Parse(text); err == nil && o.Get("outputSchema") != nil {
 		text = widen(o)
 	}
 	return text
@@ -110,39 +111,21 @@ var anyRef = lazy.Regexp(`"\$(ref|dynamicRef|recursiveRef)"`)
 // widen lets the schema of a tool's structured results accept the synthetic view
 // of a large one too. A schema of which nobody can tell what it refers to is left
 // out: a client without one accepts every result.
-func widen(o *object) json.RawMessage {
-	schema := o.get("outputSchema")
-	s, err := parse(schema)
-	if err != nil || s.get("$id") != nil || len(anyRef().FindAll(schema, -1)) != len(inner().FindAll(schema, -1)) {
-		return without(o, "outputSchema")
+func widen(o *object.Object) json.RawMessage {
+	schema := o.Get("outputSchema")
+	s, err := object.Parse(schema)
+	if err != nil || s.Get("$id") != nil || len(anyRef().FindAll(schema, -1)) != len(inner().FindAll(schema, -1)) {
+		o.Remove("outputSchema")
+		return o.JSON()
 	}
-	wide := fmt.Appendf(nil, `{"type":"object","anyOf":[%s,%s]}`, schema, viewSchema)
+	wide, err := object.Parse(fmt.Appendf(nil, `{"type":"object","anyOf":[%s,%s]}`, schema, viewSchema))
+	if err != nil {
+		return o.Text
+	}
 	for _, key := range []string{"$schema", "$defs", "definitions"} {
-		if value := s.get(key); value != nil {
-			w, err := parse(wide)
-			if err != nil {
-				return o.text
-			}
-			wide = w.with(key, value)
+		if value := s.Get(key); value != nil {
+			wide.Set(key, value)
 		}
 	}
-	return o.with("outputSchema", wide)
-}
-
-// without is the text of an object without a key. Its members stay as they are.
-func without(o *object, key string) []byte {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for _, m := range o.members {
-		if m.key == key {
-			continue
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		name, _ := json.Marshal(m.key) // a text always has a JSON form
-		fmt.Fprintf(&b, "%s:%s", name, o.text[m.start:m.end])
-	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return o.With("outputSchema", wide.JSON())
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"rouse/internal/object"
 	"rouse/tools"
 )
 
@@ -50,11 +51,11 @@ type passed struct {
 // client takes a message from the client. What is no message is passed on as it
 // is: the server says what it thinks of it.
 func (s *session) client(text []byte) passed {
-	o, err := parse(text)
+	o, err := object.Parse(text)
 	if err != nil {
 		return passed{forward: text}
 	}
-	id, method := o.get("id"), o.string("method")
+	id, method := o.Get("id"), o.String("method")
 	key := idKey(id)
 	switch {
 	case method == "notifications/cancelled":
@@ -63,10 +64,7 @@ func (s *session) client(text []byte) passed {
 		return passed{forward: text}
 	}
 	r := request{id: id, method: method}
-	params, err := parse(o.get("params"))
-	if err != nil {
-		params = &object{}
-	}
+	params := o.Sub("params")
 	switch method {
 	case "initialize":
 		s.mu.Lock()
@@ -75,9 +73,9 @@ func (s *session) client(text []byte) passed {
 	case "subscriptions/listen":
 		s.listen(key, id, params)
 	case "tools/call":
-		r.tool = params.string("name")
+		r.tool = params.String("name")
 		if r.tool == readName && !s.p.theirs() {
-			return s.read(key, id, params.get("arguments"))
+			return s.read(key, id, params.Get("arguments"))
 		}
 		text = s.call(o, params, &r)
 	}
@@ -89,18 +87,18 @@ func (s *session) client(text []byte) passed {
 }
 
 // call takes the note out of a call.
-func (s *session) call(o, params *object, r *request) []byte {
+func (s *session) call(o, params *object.Object, r *request) []byte {
 	r.step = int(s.p.calls.Add(1))
 	if s.p.Mode == tools.NoteOff || s.p.hasOwn(r.tool) {
-		return o.text
+		return o.Text
 	}
-	args := params.get("arguments")
+	args := params.Get("arguments")
 	rest, note := tools.TakeNote(args)
 	s.p.note(r, note)
 	if len(rest) == len(args) {
-		return o.text
+		return o.Text
 	}
-	return o.with("params", params.with("arguments", rest))
+	return o.With("params", params.With("arguments", rest))
 }
 
 // read answers a call of scratchpad_read.
@@ -121,14 +119,10 @@ func (s *session) read(key string, id, args json.RawMessage) passed {
 
 // cancel passes a cancellation on, unless it is of a call that we answer. A server
 // need not answer what was cancelled, so nobody waits for that any more.
-func (s *session) cancel(o *object, text []byte) passed {
-	params, err := parse(o.get("params"))
-	if err != nil {
-		return passed{forward: text}
-	}
+func (s *session) cancel(o *object.Object, text []byte) passed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := idKey(params.get("requestId"))
+	key := idKey(o.Sub("params").Get("requestId"))
 	stop, ok := s.ours[key]
 	if !ok {
 		delete(s.open, key)
@@ -140,11 +134,11 @@ func (s *session) cancel(o *object, text []byte) passed {
 }
 
 // listen notes that the client wants to be told of changes of the tools.
-func (s *session) listen(key string, id json.RawMessage, params *object) {
+func (s *session) listen(key string, id json.RawMessage, params *object.Object) {
 	var wants struct {
 		ToolsListChanged bool `json:"toolsListChanged"`
 	}
-	if json.Unmarshal(params.get("notifications"), &wants) == nil && wants.ToolsListChanged {
+	if json.Unmarshal(params.Get("notifications"), &wants) == nil && wants.ToolsListChanged {
 		s.mu.Lock()
 		s.listens[key] = id
 		s.mu.Unlock()
@@ -154,18 +148,18 @@ func (s *session) listen(key string, id json.RawMessage, params *object) {
 // server takes a message from the server and gives what the client gets: mostly
 // one message, with a notification before it if the tools changed by it.
 func (s *session) server(text []byte) [][]byte {
-	o, err := parse(text)
+	o, err := object.Parse(text)
 	if err != nil {
 		return [][]byte{text}
 	}
 	return s.object(o)
 }
 
-func (s *session) object(o *object) [][]byte {
-	if o.get("method") != nil {
-		return [][]byte{o.text}
+func (s *session) object(o *object.Object) [][]byte {
+	if o.Get("method") != nil {
+		return [][]byte{o.Text}
 	}
-	key := idKey(o.get("id"))
+	key := idKey(o.Get("id"))
 	s.mu.Lock()
 	r, ok := s.open[key]
 	dead := s.dead[key]
@@ -175,15 +169,15 @@ func (s *session) object(o *object) [][]byte {
 	switch {
 	case dead:
 		return nil
-	case !ok || o.get("result") == nil:
-		return [][]byte{o.text}
+	case !ok || o.Get("result") == nil:
+		return [][]byte{o.Text}
 	}
 	return s.answer(o, r)
 }
 
 // answer rewrites the answer to a request.
-func (s *session) answer(o *object, r request) [][]byte {
-	result, changed := o.get("result"), false
+func (s *session) answer(o *object.Object, r request) [][]byte {
+	result, changed := o.Get("result"), false
 	var news [][]byte
 	switch r.method {
 	case "initialize", "server/discover":
@@ -197,16 +191,16 @@ func (s *session) answer(o *object, r request) [][]byte {
 		}
 	}
 	if !changed {
-		return [][]byte{o.text}
+		return [][]byte{o.Text}
 	}
-	return append(news, o.with("result", result))
+	return append(news, o.With("result", result))
 }
 
 // agree notes which version of the protocol is spoken.
 func (s *session) agree(result []byte, method string) {
-	if o, err := parse(result); err == nil && method == "initialize" {
+	if o, err := object.Parse(result); err == nil && method == "initialize" {
 		s.mu.Lock()
-		s.version = o.string("protocolVersion")
+		s.version = o.String("protocolVersion")
 		s.mu.Unlock()
 	}
 }
@@ -228,11 +222,11 @@ func (s *session) isOpen(id json.RawMessage) bool {
 
 // announce says that the list of tools may change.
 func announce(tools []byte) ([]byte, bool) {
-	o, err := parse(tools)
-	if err != nil || string(o.get("listChanged")) == "true" {
+	o, err := object.Parse(tools)
+	if err != nil || string(o.Get("listChanged")) == "true" {
 		return tools, false
 	}
-	return o.with("listChanged", []byte("true")), true
+	return o.With("listChanged", []byte("true")), true
 }
 
 // offers says whether scratchpad_read is on offer.

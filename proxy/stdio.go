@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/object"
 	"rouse/internal/proc"
 	"rouse/tools/mcp"
 )
@@ -82,8 +83,8 @@ func (p *Proxy) fromServer(s *session, text []byte, emit func([]byte)) {
 		return
 	}
 	for _, m := range each(text, func(m []byte) [][]byte {
-		o, err := parse(m)
-		if err != nil || o.get("method") == nil && o.get("id") == nil {
+		o, err := object.Parse(m)
+		if err != nil || o.Get("method") == nil && o.Get("id") == nil {
 			return p.garbage(s, m)
 		}
 		return s.object(o)

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"rouse/internal/loopback"
+	"rouse/internal/object"
 )
 
 // client is how the server at URL is spoken to. It may not send us elsewhere.
@@ -184,8 +185,8 @@ func (x *exchange) take(body []byte) (forward []byte, own func(context.Context) 
 			}
 			return [][]byte{m}
 		}
-		if o, err := parse(m); err == nil && o.get("method") != nil && idKey(o.get("id")) != "" {
-			x.ids = append(x.ids, o.get("id"))
+		if o, err := object.Parse(m); err == nil && o.Get("method") != nil && idKey(o.Get("id")) != "" {
+			x.ids = append(x.ids, o.Get("id"))
 		}
 		return [][]byte{pass.forward}
 	})

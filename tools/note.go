@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"rouse/internal/object"
 )
 
 // NoteParam is the parameter that each tool gets beside its own, for the facts
@@ -30,12 +32,8 @@ const noteText = "Facts from the results so far that will be needed later: value
 // HasOwnNote says whether a tool has a parameter of its own that is called like
 // [NoteParam]; it keeps that, and gets no other.
 func HasOwnNote(schema json.RawMessage) bool {
-	root, err := parseObject(schema)
-	if err != nil {
-		return false
-	}
-	props, err := parseObject(root.get("properties"))
-	return err == nil && props.get(NoteParam) != nil
+	root, err := object.Parse(schema)
+	return err == nil && root.Sub("properties").Get(NoteParam) != nil
 }
 
 // IsOurNote says whether a schema, as models see it, has [NoteParam] from
@@ -61,46 +59,37 @@ func (t Tool) Parameters() json.RawMessage {
 // beside it, also where it forbids what it does not name. A schema that is not
 // one of an object, or that has the parameter, stays as it is.
 func WithNote(schema json.RawMessage, mode NoteMode) json.RawMessage {
-	root, err := parseObject(schema)
+	root, err := object.Parse(schema)
 	if err != nil || mode == NoteOff || mode == "" {
 		return schema
 	}
-	props := properties(root)
-	if props.get(NoteParam) != nil {
+	props := root.Sub("properties")
+	if props.Get(NoteParam) != nil {
 		return schema
 	}
-	if root.get("type") == nil {
-		root.set("type", json.RawMessage(`"object"`))
+	if root.Get("type") == nil {
+		root.Set("type", json.RawMessage(`"object"`))
 	}
 	strict := isStrict(root, props)
 	if !isPlain(root) {
 		o := &opener{root: root, left: maxParts}
 		o.inline(root)
-		strict = isStrict(root, properties(root))
+		strict = isStrict(root, root.Sub("properties"))
 		o.open(root)
-		props = properties(root)
+		props = root.Sub("properties")
 	}
-	props.set(NoteParam, json.RawMessage(fmt.Sprintf(`{"type":"string","description":%q}`, noteText)))
-	root.set("properties", props.json())
+	props.Set(NoteParam, json.RawMessage(fmt.Sprintf(`{"type":"string","description":%q}`, noteText)))
+	root.Set("properties", props.JSON())
 	if mode == NoteRequired || strict {
 		require(root)
 	}
-	return root.json()
-}
-
-// properties are those that an object schema names.
-func properties(root *object) *object {
-	props, err := parseObject(root.get("properties"))
-	if err != nil {
-		return &object{}
-	}
-	return props
+	return root.JSON()
 }
 
 // isPlain says whether a schema consists of properties alone, as most do.
-func isPlain(root *object) bool {
-	return !slices.ContainsFunc(root.members, func(m member) bool {
-		switch m.key {
+func isPlain(root *object.Object) bool {
+	return !slices.ContainsFunc(root.Members, func(m object.Member) bool {
+		switch m.Key {
 		case "$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "not", "propertyNames", "patternProperties", "maxProperties":
 			return true
 		}
@@ -110,18 +99,18 @@ func isPlain(root *object) bool {
 
 // isStrict says whether a schema is of the kind that strict providers want:
 // nothing but what is named, and all of it required.
-func isStrict(root, props *object) bool {
-	if string(root.get("additionalProperties")) != "false" || len(props.members) == 0 {
+func isStrict(root, props *object.Object) bool {
+	if string(root.Get("additionalProperties")) != "false" || len(props.Members) == 0 {
 		return false
 	}
-	required := names(root.get("required"))
-	return !slices.ContainsFunc(props.members, func(m member) bool { return !slices.Contains(required, m.key) })
+	required := names(root.Get("required"))
+	return !slices.ContainsFunc(props.Members, func(m object.Member) bool { return !slices.Contains(required, m.Key) })
 }
 
-func require(root *object) {
-	list, err := json.Marshal(append(names(root.get("required")), NoteParam))
+func require(root *object.Object) {
+	list, err := json.Marshal(append(names(root.Get("required")), NoteParam))
 	if err == nil {
-		root.set("required", list)
+		root.Set("required", list)
 	}
 }
 
@@ -138,11 +127,11 @@ const maxParts = 1000
 // parameter. References to other parts are replaced by a copy of these: the
 // original may describe other objects too.
 type opener struct {
-	root *object
+	root *object.Object
 	left int // parts that may still be looked at
 }
 
-func (o *opener) open(part *object) {
+func (o *opener) open(part *object.Object) {
 	if o.left--; o.left < 0 {
 		return
 	}
@@ -151,60 +140,57 @@ func (o *opener) open(part *object) {
 		o.openEach(part, key)
 	}
 	for _, key := range []string{"if", "then", "else", "not"} {
-		if sub, err := parseObject(part.get(key)); err == nil {
+		if sub, err := object.Parse(part.Get(key)); err == nil {
 			o.open(sub)
-			part.set(key, sub.json())
+			part.Set(key, sub.JSON())
 		}
 	}
 	openNames(part)
 	openPatterns(part)
-	if part.get("additionalProperties") == nil && part.get("unevaluatedProperties") == nil {
+	if part.Get("additionalProperties") == nil && part.Get("unevaluatedProperties") == nil {
 		return
 	}
-	props, err := parseObject(part.get("properties"))
-	if err != nil {
-		props = &object{}
+	props := part.Sub("properties")
+	if props.Get(NoteParam) == nil {
+		props.Set(NoteParam, json.RawMessage("{}"))
 	}
-	if props.get(NoteParam) == nil {
-		props.set(NoteParam, json.RawMessage("{}"))
-	}
-	part.set("properties", props.json())
+	part.Set("properties", props.JSON())
 }
 
-func (o *opener) openEach(part *object, key string) {
+func (o *opener) openEach(part *object.Object, key string) {
 	var list []json.RawMessage
-	if json.Unmarshal(part.get(key), &list) != nil {
+	if json.Unmarshal(part.Get(key), &list) != nil {
 		return
 	}
 	for i, raw := range list {
-		if sub, err := parseObject(raw); err == nil {
+		if sub, err := object.Parse(raw); err == nil {
 			o.open(sub)
-			list[i] = sub.json()
+			list[i] = sub.JSON()
 		}
 	}
 	if text, err := json.Marshal(list); err == nil {
-		part.set(key, text)
+		part.Set(key, text)
 	}
 }
 
 // inline replaces a reference into the schema itself by what it refers to. Most
 // providers want the properties at the root, so that is where they go unless
 // both sides say something of the same.
-func (o *opener) inline(part *object) {
+func (o *opener) inline(part *object.Object) {
 	var ref string
-	if json.Unmarshal(part.get("$ref"), &ref) != nil {
+	if json.Unmarshal(part.Get("$ref"), &ref) != nil {
 		return
 	}
-	sub, err := parseObject(o.root.at(ref))
+	sub, err := object.Parse(at(o.root, ref))
 	if err != nil {
 		return
 	}
-	part.remove("$ref")
-	if !slices.ContainsFunc(sub.members, func(m member) bool { return part.get(m.key) != nil && m.key != "type" }) {
-		for _, m := range sub.members {
-			part.set(m.key, m.value)
+	part.Remove("$ref")
+	if !slices.ContainsFunc(sub.Members, func(m object.Member) bool { return part.Get(m.Key) != nil && m.Key != "type" }) {
+		for _, m := range sub.Members {
+			part.Set(m.Key, m.Value)
 		}
-		if part.get("$ref") != nil {
+		if part.Get("$ref") != nil {
 			o.left--
 			if o.left > 0 {
 				o.inline(part)
@@ -213,35 +199,53 @@ func (o *opener) inline(part *object) {
 		return
 	}
 	var all []json.RawMessage
-	_ = json.Unmarshal(part.get("allOf"), &all) // none
-	if text, err := json.Marshal(append(all, sub.json())); err == nil {
-		part.set("allOf", text)
+	_ = json.Unmarshal(part.Get("allOf"), &all) // none
+	if text, err := json.Marshal(append(all, sub.JSON())); err == nil {
+		part.Set("allOf", text)
 	}
 }
 
+// at gives the part of a schema that a JSON Pointer in a fragment names, such as
+// #/$defs/item (RFC 6901), or nil.
+func at(root *object.Object, ref string) json.RawMessage {
+	path, ok := strings.CutPrefix(ref, "#/")
+	if !ok {
+		return nil
+	}
+	raw := root.JSON()
+	for _, step := range strings.Split(path, "/") {
+		sub, err := object.Parse(raw)
+		if err != nil {
+			return nil
+		}
+		raw = sub.Get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+	}
+	return raw
+}
+
 // openNames lets rules on names and numbers of properties accept the parameter.
-func openNames(part *object) {
-	if rule := part.get("propertyNames"); rule != nil {
-		part.set("propertyNames", json.RawMessage(fmt.Sprintf(`{"anyOf":[%s,{"const":%q}]}`, rule, NoteParam)))
+func openNames(part *object.Object) {
+	if rule := part.Get("propertyNames"); rule != nil {
+		part.Set("propertyNames", json.RawMessage(fmt.Sprintf(`{"anyOf":[%s,{"const":%q}]}`, rule, NoteParam)))
 	}
 	var most int
-	if rule := part.get("maxProperties"); rule != nil && json.Unmarshal(rule, &most) == nil {
-		part.set("maxProperties", json.RawMessage(fmt.Sprint(most+1)))
+	if rule := part.Get("maxProperties"); rule != nil && json.Unmarshal(rule, &most) == nil {
+		part.Set("maxProperties", json.RawMessage(fmt.Sprint(most+1)))
 	}
 }
 
 // openPatterns lets those patterns that match the parameter accept a text.
-func openPatterns(part *object) {
-	patterns, err := parseObject(part.get("patternProperties"))
+func openPatterns(part *object.Object) {
+	patterns, err := object.Parse(part.Get("patternProperties"))
 	if err != nil {
 		return
 	}
-	for i, m := range patterns.members {
-		if re, err := regexp.Compile(m.key); err == nil && re.MatchString(NoteParam) {
-			patterns.members[i].value = json.RawMessage(fmt.Sprintf(`{"anyOf":[%s,{"type":"string"}]}`, m.value))
+	for i, m := range patterns.Members {
+		if re, err := regexp.Compile(m.Key); err == nil && re.MatchString(NoteParam) {
+			patterns.Members[i].Value = json.RawMessage(fmt.Sprintf(`{"anyOf":[%s,{"type":"string"}]}`, m.Value))
 		}
 	}
-	part.set("patternProperties", patterns.json())
+	part.Set("patternProperties", patterns.JSON())
 }
 
 // TakeNote takes the parameter out of the arguments of a call. A value that is
@@ -251,13 +255,11 @@ func TakeNote(args json.RawMessage) (rest json.RawMessage, note string) {
 	if !bytes.Contains(args, []byte(NoteParam)) && !bytes.ContainsRune(args, '\\') {
 		return args, ""
 	}
-	o, err := parseObject(args)
-	if err != nil || o.get(NoteParam) == nil {
+	o, err := object.Parse(args)
+	if err != nil || o.Get(NoteParam) == nil {
 		return args, ""
 	}
-	_ = json.Unmarshal(o.get(NoteParam), &note) // of another type: empty
-	for o.get(NoteParam) != nil {
-		o.remove(NoteParam)
-	}
-	return o.json(), strings.TrimSpace(note)
+	_ = json.Unmarshal(o.Get(NoteParam), &note) // of another type: empty
+	o.Remove(NoteParam)
+	return o.JSON(), strings.TrimSpace(note)
 }

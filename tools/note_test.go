@@ -116,7 +116,7 @@ func TestWithNoteIsBounded(t *testing.T) {
 func TestTakeNote(t *testing.T) {
 	tests := []struct{ args, rest, note string }{
 		{`{"b":1,"a":2}`, `{"b":1,"a":2}`, ""},
-		{`{"b": 1.50, "task_scratchpad": " port 8080 ", "a":2}`, `{"b":1.50,"a":2}`, "port 8080"},
+		{`{"b": 1.50, "task_scratchpad": " port 8080 ", "a":2}`, `{"b": 1.50, "a":2}`, "port 8080"},
 		{`{"task_scratchpad":""}`, `{}`, ""},
 		{`{"task_scratchpad":["x"],"a":1}`, `{"a":1}`, ""},
 		{`{"task_scratchpad":null}`, `{}`, ""},
