@@ -186,25 +186,7 @@ func grep(ctx context.Context, c *observation.Content, a readArgs) (tools.Result
 	if found.Next > 0 {
 		meta["next"] = found.Next
 	}
-	return tools.Result{OK: true, Content: lines(found.Lines), Metadata: meta}, nil
-}
-
-// lines writes lines as grep -n does: a colon behind the number of a match, a
-// dash behind that of a line beside one.
-func lines(list []observation.Line) string {
-	var b strings.Builder
-	for _, l := range list {
-		mark := "-"
-		if l.Match {
-			mark = ":"
-		}
-		fmt.Fprintf(&b, "%d%s%s", l.Number, mark, l.Text)
-		if l.Cut {
-			fmt.Fprintf(&b, " [… a part of the line, from character %d]", l.Char)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
+	return tools.Result{OK: true, Content: string(observation.GrepText(found.Lines)), Metadata: meta}, nil
 }
 
 // keepMost and keepUsual bound how long an observation is kept.

@@ -117,7 +117,7 @@ func (p Printer) Grep(ctx context.Context, q Query) (any bool, err error) {
 			}
 			if err == nil {
 				any = any || found.Matches > 0
-				_, err = w.Write(grepText(found.Lines))
+				_, err = w.Write(GrepText(found.Lines))
 			}
 			if q.From = found.Next; err != nil || q.From == 0 {
 				return err
@@ -127,7 +127,9 @@ func (p Printer) Grep(ctx context.Context, q Query) (any bool, err error) {
 	return any, err
 }
 
-func grepText(lines []Line) []byte {
+// GrepText writes lines as grep -n does: a colon behind the number of a match, a
+// dash behind that of a line beside one.
+func GrepText(lines []Line) []byte {
 	var b bytes.Buffer
 	for _, l := range lines {
 		mark := "-"
