@@ -52,7 +52,7 @@ func (s *Shelf) newWriter(step int, tool string) *observation.Writer {
 // present fills in what the model sees of the content: all of it if it is a
 // small text, else a synthetic view of what is parked, else its beginning and end.
 func (s *Shelf) present(ctx context.Context, o *Observation, out *output) {
-	o.size, o.sum = out.bytes, out.digest()
+	o.size, o.sum = out.ends.Total, out.digest()
 	if out.writer == nil {
 		o.Content, o.partial = out.text(), !out.isExact()
 		if s.fits(o) || !out.park() {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"rouse/internal/text"
 )
 
 // A part of a text can hold a part of a secret, which nobody knows for one. So
@@ -53,12 +55,12 @@ func Cut(w io.Writer) {
 type Tail struct {
 	mu    sync.Mutex
 	clean io.Writer // what may become a secret waits there
-	end   end
+	end   text.Ends
 }
 
 // NewTail returns a Tail of at most limit bytes.
 func (r *Redactor) NewTail(limit int) *Tail {
-	t := &Tail{end: end{limit: limit}}
+	t := &Tail{end: text.Ends{Tail: limit}}
 	t.clean = r.Writer(&t.end)
 	return t
 }
@@ -74,24 +76,10 @@ func (t *Tail) Write(p []byte) (int, error) {
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.ToValidUTF8(string(t.end.data), "\uFFFD")
-	if t.end.cut {
-		return "…" + text
+	_, tail, left := t.end.Kept()
+	said := strings.ToValidUTF8(string(tail), "\uFFFD")
+	if left > 0 {
+		return "…" + said
 	}
-	return text
-}
-
-type end struct {
-	limit int
-	data  []byte
-	cut   bool
-}
-
-func (e *end) Write(p []byte) (int, error) {
-	e.cut = e.cut || len(e.data)+len(p) > e.limit
-	e.data = append(e.data, p[max(0, len(p)-e.limit):]...)
-	if over := len(e.data) - e.limit; over > 0 {
-		e.data = append(e.data[:0], e.data[over:]...)
-	}
-	return len(p), nil
+	return said
 }

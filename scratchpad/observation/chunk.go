@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"unicode/utf8"
+
+	"rouse/internal/text"
 )
 
 // Sizes of the parts of a large content.
@@ -24,21 +26,7 @@ func cut(p []byte, final bool) int {
 	if i := bytes.LastIndexByte(w, '\n'); i >= 0 {
 		return i + 1
 	}
-	return len(w) - incomplete(w)
-}
-
-// incomplete gives how many bytes at the end of p begin a character that is not
-// all there.
-func incomplete(p []byte) int {
-	for n := 1; n <= min(utf8.UTFMax-1, len(p)); n++ {
-		if utf8.RuneStart(p[len(p)-n]) {
-			if utf8.FullRune(p[len(p)-n:]) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
+	return len(w) - text.Incomplete(w)
 }
 
 // place is where something begins: in bytes, characters and newlines of the
@@ -64,7 +52,7 @@ func measure(p []byte) size {
 	s := size{bytes: len(p), lines: bytes.Count(p, []byte{'\n'}), text: bytes.IndexByte(p, 0) < 0}
 	for len(p) > 0 {
 		piece := p[:min(len(p), 512)]
-		if n := len(piece) - incomplete(piece); n > 0 && len(piece) < len(p) {
+		if n := len(piece) - text.Incomplete(piece); n > 0 && len(piece) < len(p) {
 			piece = piece[:n]
 		}
 		p = p[len(piece):]

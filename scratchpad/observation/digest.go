@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,23 +22,21 @@ type digest struct {
 	text  bool  // valid UTF-8 without NUL so far
 	last  byte
 
-	head, tail []byte
-	media      string // by its first bytes
-	levels     *levels
-	json       *jsonScan // nil if it is none; so for the next two
-	table      *table
-	page       *htmlScan
+	ends   text.Ends // what the preview needs
+	media  string    // by its first bytes
+	levels *levels
+	json   *jsonScan // nil if it is none; so for the next two
+	table  *table
+	page   *htmlScan
 }
 
 func newDigest(o Options) *digest {
-	return &digest{opt: o, sum: sha256.New(), text: true, levels: newLevels()}
+	need := o.PreviewChars * utf8.UTFMax
+	return &digest{opt: o, sum: sha256.New(), text: true, levels: newLevels(), ends: text.Ends{Head: need, Tail: need}}
 }
 
 // summaryChars are those of preview and facts together.
 const summaryChars = 2000
-
-// sniffed is how much of the beginning is kept at least, to tell what it is.
-const sniffed = 512
 
 // hash takes the next block; it may run beside sumUp.
 func (d *digest) hash(block []byte) { d.sum.Write(block) }
@@ -61,7 +60,7 @@ func (d *digest) add(block []byte) {
 		d.begin(block)
 	}
 	d.last = block[len(block)-1]
-	d.keepEnds(block)
+	d.ends.Write(block)
 	if !d.text {
 		return
 	}
@@ -98,22 +97,6 @@ func (d *digest) begin(block []byte) {
 // text. What has merely odd bytes at its beginning is judged by all its bytes.
 func knownBinary(media string) bool {
 	return !strings.HasPrefix(media, "text/") && media != "application/octet-stream" && media != "application/postscript"
-}
-
-// keepEnds keeps what the preview needs.
-func (d *digest) keepEnds(p []byte) {
-	need := max(sniffed, d.opt.PreviewChars*utf8.UTFMax)
-	if room := need - len(d.head); room > 0 {
-		d.head = append(d.head, p[:min(room, len(p))]...)
-	}
-	if len(p) >= need {
-		d.tail = append(d.tail[:0], p[len(p)-need:]...)
-		return
-	}
-	d.tail = append(d.tail, p...)
-	if extra := len(d.tail) - need; extra > 0 {
-		d.tail = append(d.tail[:0], d.tail[extra:]...)
-	}
 }
 
 // count takes the size of a chunk.
@@ -165,25 +148,22 @@ func (d *digest) kind(lines int64) Kind {
 func (d *digest) preview() string {
 	n := d.opt.PreviewChars
 	omitted := d.total.rune - 2*int64(n)
+	head, tail, left := d.ends.Kept()
+	if left == 0 {
+		head = slices.Concat(head, tail)
+		tail = head
+	}
 	if omitted <= 0 {
-		return string(d.whole())
+		return string(head)
 	}
-	head, tail := d.head, d.tail
-	for i := 0; i < n; i++ {
-		_, w := utf8.DecodeRune(head)
-		head = head[w:]
-		_, w = utf8.DecodeLastRune(tail)
-		tail = tail[:len(tail)-w]
+	from, to := 0, len(tail)
+	for range n {
+		_, w := utf8.DecodeRune(head[from:])
+		from += w
+		_, w = utf8.DecodeLastRune(tail[:to])
+		to -= w
 	}
-	return fmt.Sprintf("%s\n[... %d characters omitted ...]\n%s", d.head[:len(d.head)-len(head)], omitted, d.tail[len(tail):])
-}
-
-// whole is a content of at most two previews.
-func (d *digest) whole() []byte {
-	if rest := int(d.total.byte) - len(d.head); rest > 0 {
-		return append(d.head[:len(d.head):len(d.head)], d.tail[len(d.tail)-rest:]...)
-	}
-	return d.head
+	return fmt.Sprintf("%s\n[... %d characters omitted ...]\n%s", head[:from], omitted, tail[to:])
 }
 
 func (d *digest) facts(e Entry) string {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/itchyny/gojq"
+
+	"rouse/internal/text"
 )
 
 // bounds are those of a JSON query.
@@ -113,7 +115,7 @@ func (r *Results) run(ctx context.Context, code *gojq.Code, v any, limit int) er
 			r.Cut = true
 			if r.Count == 0 && room > 0 {
 				data = data[:min(len(data), room)]
-				r.Data = append(r.Data, data[:len(data)-incomplete(data)]...)
+				r.Data = append(r.Data, data[:len(data)-text.Incomplete(data)]...)
 			}
 			return nil
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+
+	"rouse/internal/text"
 )
 
 // levels counts the lines of a log by their level.
@@ -172,7 +174,7 @@ func quote(line []byte) string {
 		return string(line)
 	}
 	line = line[:quoted]
-	return string(line[:len(line)-incomplete(line)]) + "…"
+	return string(line[:len(line)-text.Incomplete(line)]) + "…"
 }
 
 func (l *levels) found() int64 {

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"unicode/utf8"
+
+	"rouse/internal/text"
 )
 
 // Part is a part of a content.
@@ -125,7 +127,7 @@ func (m lineMark) before(k int, x int64) bool { return m.skip > 0 && m.k == k &&
 
 // charsBefore counts the characters that begin before p[n].
 func charsBefore(p []byte, n int) int {
-	part := incomplete(p[:n])
+	part := text.Incomplete(p[:n])
 	if part > 0 {
 		if _, w := utf8.DecodeRune(p[n-part:]); w > part {
 			return countRunes(p[:n-part]) + 1
@@ -185,7 +187,7 @@ func (p *Part) shorten(limit int) {
 	case Bytes:
 		p.End = p.Start + int64(limit)
 	case Chars:
-		whole = whole[:limit-incomplete(whole)]
+		whole = whole[:limit-text.Incomplete(whole)]
 		p.End = p.Start + int64(countRunes(whole))
 	case Lines:
 		if i := bytes.LastIndexByte(whole, '\n'); i >= 0 {
@@ -193,7 +195,7 @@ func (p *Part) shorten(limit int) {
 			p.End = p.Start + int64(bytes.Count(whole, []byte{'\n'}))
 			break
 		}
-		whole = whole[:limit-incomplete(whole)]
+		whole = whole[:limit-text.Incomplete(whole)]
 		p.End, p.Cut = p.Start+1, true
 	}
 	p.Data = whole

@@ -2,9 +2,11 @@ package notebook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -69,36 +71,12 @@ func (c Cell) Failure() string {
 	return lines[0]
 }
 
-// clip keeps the beginning and the end of what is written to it.
-type clip struct {
-	head  []byte
-	tail  []byte // a ring once it is full
-	at    int    // where the ring begins
-	total int64
-}
-
-func (c *clip) Write(b []byte) (int, error) {
-	n := len(b)
-	c.total += int64(n)
-	fit := min(len(b), keepHead-len(c.head))
-	c.head, b = append(c.head, b[:fit]...), b[fit:]
-	b = b[max(0, len(b)-keepTail):]
-	fit = min(len(b), keepTail-len(c.tail))
-	c.tail, b = append(c.tail, b[:fit]...), b[fit:]
-	for len(b) > 0 {
-		k := copy(c.tail[c.at:], b)
-		b, c.at = b[k:], (c.at+k)%keepTail
-	}
-	return n, nil
-}
-
-// String is what is kept, as text.
-func (c *clip) String() string {
-	text := func(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
-	end := append(append([]byte(nil), c.tail[c.at:]...), c.tail[:c.at]...)
-	left := c.total - int64(len(c.head)+len(c.tail))
+// kept is what is kept of an output, as text.
+func kept(e *text.Ends) string {
+	utf := func(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+	head, tail, left := e.Kept()
 	if left == 0 {
-		return text(append(append([]byte(nil), c.head...), end...))
+		return utf(slices.Concat(head, tail))
 	}
-	return text(c.head) + fmt.Sprintf("\n[%d bytes left out]\n", left) + text(end)
+	return utf(head) + fmt.Sprintf("\n[%d bytes left out]\n", left) + utf(tail)
 }

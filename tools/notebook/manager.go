@@ -203,7 +203,7 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untak
 	if err != nil {
 		return nil, err
 	}
-	c.Stdout, c.Stderr, c.StdoutBytes, c.StderrBytes = p.stdout.String(), p.stderr.String(), p.stdout.total, p.stderr.total
+	c.Stdout, c.Stderr, c.StdoutBytes, c.StderrBytes = kept(&p.stdout), kept(&p.stderr), p.stdout.Total, p.stderr.Total
 	c.Logs, c.Notes = p.logs, out.Notes
 	for i, n := range c.Notes {
 		c.Notes[i] = m.Redact.String(n)

@@ -19,6 +19,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -284,21 +285,21 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestClip: the beginning and the end are kept, and the true size.
-func TestClip(t *testing.T) {
+// TestKept: the beginning and the end are kept, and the true size.
+func TestKept(t *testing.T) {
 	for _, size := range []int{0, 10, keepHead, keepHead + 1, keepHead + keepTail, keepHead + keepTail + 1, 5 << 20} {
-		var c clip
-		text := strings.Repeat("0123456789abcdef", size/16+1)[:size]
-		for rest := text; rest != ""; {
+		c := text.Ends{Head: keepHead, Tail: keepTail}
+		all := strings.Repeat("0123456789abcdef", size/16+1)[:size]
+		for rest := all; rest != ""; {
 			n := min(len(rest), 70001)
 			c.Write([]byte(rest[:n]))
 			rest = rest[n:]
 		}
-		got := c.String()
-		if c.total != int64(size) || size <= keepHead+keepTail && got != text {
-			t.Errorf("%d: total %d, length %d", size, c.total, len(got))
+		got := kept(&c)
+		if c.Total != int64(size) || size <= keepHead+keepTail && got != all {
+			t.Errorf("%d: total %d, length %d", size, c.Total, len(got))
 		}
-		if size > keepHead+keepTail && (!strings.HasPrefix(got, text[:keepHead]+"\n[") || !strings.HasSuffix(got, "left out]\n"+text[size-keepTail:])) {
+		if size > keepHead+keepTail && (!strings.HasPrefix(got, all[:keepHead]+"\n[") || !strings.HasSuffix(got, "left out]\n"+all[size-keepTail:])) {
 			t.Errorf("%d: beginning or end is wrong", size)
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"rouse/internal/redact"
+	"rouse/internal/text"
 )
 
 // printed takes what comes out of a cell, cleans it, keeps a part of it and
 // passes it on.
 type printed struct {
-	stdout, stderr clip
+	stdout, stderr text.Ends
 	logs           []string
 	err            error // of whom it is passed on to
 
@@ -21,7 +22,8 @@ type printed struct {
 }
 
 func newPrinted(r *redact.Redactor, q Request) *printed {
-	p := &printed{to: q.Output, progress: q.Progress, redact: r}
+	ends := text.Ends{Head: keepHead, Tail: keepTail}
+	p := &printed{stdout: ends, stderr: ends, to: q.Output, progress: q.Progress, redact: r}
 	p.out, p.bad = r.Writer(writer(p.pass)), r.Writer(&p.stderr)
 	return p
 }
