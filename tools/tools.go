@@ -82,10 +82,11 @@ type Result struct {
 
 // Media is a picture, or another binary content of its own.
 type Media struct {
-	Type string // the media type, as image/png
-	Data []byte
+	Type string `json:"type"` // the media type, as image/png
+	Data []byte `json:"data"`
 	// ID is where it lies in the scratchpad, and Sum its SHA-256, once they are known.
-	ID, Sum string
+	ID  string `json:"-"`
+	Sum string `json:"-"`
 }
 
 // Fail is the result of a call that did not work.

@@ -35,30 +35,15 @@ type Cell struct {
 	Ended End    `json:"ended"`
 	// Logs are the lines of progress that it reported; Notes is what was said
 	// of its environment.
-	Logs     []string  `json:"logs,omitempty"`
-	Notes    []string  `json:"notes,omitempty"`
-	Pictures []Picture `json:"pictures,omitempty"`
+	Logs     []string      `json:"logs,omitempty"`
+	Notes    []string      `json:"notes,omitempty"`
+	Pictures []tools.Media `json:"pictures,omitempty"`
 	// Estimate is in seconds, as whoever ran it said; Duration is in milliseconds.
 	Estimate float64 `json:"estimated_execution_time_seconds,omitempty"`
 	Duration int64   `json:"duration_ms"`
 	// StdoutBytes and StderrBytes are how much it printed.
 	StdoutBytes int64 `json:"stdout_bytes"`
 	StderrBytes int64 `json:"stderr_bytes"`
-}
-
-// Picture is what a cell drew.
-type Picture struct {
-	Type string `json:"type"` // the media type
-	Data []byte `json:"data"`
-}
-
-// Media are the pictures as a tool's result has them.
-func (c Cell) Media() []tools.Media {
-	var list []tools.Media
-	for _, p := range c.Pictures {
-		list = append(list, tools.Media{Type: p.Type, Data: p.Data})
-	}
-	return list
 }
 
 // Failure is the error in one line, its last one; empty if there is none. Of a

@@ -204,14 +204,11 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untak
 		return nil, err
 	}
 	c.Stdout, c.Stderr, c.StdoutBytes, c.StderrBytes = kept(&p.stdout), kept(&p.stderr), p.stdout.Total, p.stderr.Total
-	c.Logs, c.Notes = p.logs, out.Notes
+	c.Logs, c.Notes, c.Pictures = p.logs, out.Notes, out.Media
 	for i, n := range c.Notes {
 		c.Notes[i] = m.Redact.String(n)
 	}
 	c.Value, c.Error, c.Ended, c.Duration = m.Redact.String(out.Value), m.Redact.String(out.Error), out.Ended, out.Duration.Milliseconds()
-	for _, media := range out.Media {
-		c.Pictures = append(c.Pictures, Picture{Type: media.Type, Data: media.Data})
-	}
 	return p.err, nil
 }
 

@@ -311,7 +311,7 @@ func filled(t *testing.T) Store {
 		{Code: "x = 1\nx", Value: "1", Ended: OK},
 		{Code: "load()", Description: "Load the data", Ended: TimedOut, Error: "Cell timed out after 20 s\nTraceback", Stdout: "half\n"},
 		{Code: "print('```')", Description: "Show", Ended: OK, Stdout: "```\n" + strings.Repeat("line\n", 30), Stderr: "warned", Logs: []string{"at 5"}, Notes: []string{"state lost"},
-			Pictures: []Picture{{"image/png", []byte("png")}}},
+			Pictures: []tools.Media{{Type: "image/png", Data: []byte("png")}}},
 		{Code: "f()", Ended: Failed, Error: "Traceback (most recent call last):\nValueError: é " + strings.Repeat("y", 3000), Duration: 1500},
 	} {
 		c.Number, c.ID, c.Time = i+1, "id-"+string(rune('a'+i)), time.Date(2026, 4, 1, 12, i, 0, 0, time.UTC)

@@ -93,23 +93,24 @@ const (
 	Canceled End = "canceled" // ended by us, as asked
 )
 
-// Outcome is how a cell ended and what it left beside its output.
+// Outcome is how a cell ended and what it left beside its output. Its JSON is what
+// package wire says of it.
 type Outcome struct {
-	Ended End
+	Ended End `json:"ended"`
 	// Value is what the last expression came to, as a notebook shows it; empty
 	// if there is none.
-	Value string
+	Value string `json:"value,omitempty"`
 	// Error is the traceback, or what ended the cell; empty if Ended is OK.
-	Error string
+	Error string `json:"error,omitempty"`
 	// Media are the pictures that it drew.
-	Media []tools.Media
+	Media []tools.Media `json:"pictures,omitempty"`
 	// Notes are what whoever runs this cell must know of its environment: state
 	// that was lost, variables that were restored.
-	Notes []string
+	Notes []string `json:"notes,omitempty"`
 	// Lost says that the variables are gone now.
-	Lost bool
+	Lost bool `json:"lost,omitempty"`
 	// Duration is the time that the code ran.
-	Duration time.Duration
+	Duration time.Duration `json:"duration_ns"`
 }
 
 // Limits bound how long a cell runs. The zero value of a field is its default.

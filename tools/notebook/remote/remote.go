@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"rouse/tools"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
 )
@@ -93,7 +92,7 @@ func (r *Runtime) Execute(ctx context.Context, job notebook.Job, emit func(noteb
 		case last.Name == wire.EventDone:
 			return notebook.Outcome{}, doneError(last)
 		}
-		return r.outcome(last)
+		return r.outcome(last), nil
 	}
 	return notebook.Outcome{}, errRestarted
 }
@@ -105,18 +104,14 @@ func (r *Runtime) unknown(err error) notebook.Outcome {
 	return notebook.Outcome{Ended: notebook.Died, Error: err.Error(), Notes: notes, Lost: true}
 }
 
-func (r *Runtime) outcome(e wire.Event) (notebook.Outcome, error) {
-	var c wire.Cell
-	if err := decode(e.Data, &c); err != nil {
-		return r.unknown(&unknown{err}), nil
+func (r *Runtime) outcome(e wire.Event) notebook.Outcome {
+	var out notebook.Outcome
+	if err := decode(e.Data, &out); err != nil {
+		return r.unknown(&unknown{err})
 	}
-	out := notebook.Outcome{Ended: c.Ended, Value: c.Value, Error: c.Error, Lost: c.Lost, Duration: time.Duration(c.Duration)}
-	out.Notes = append(r.notes, c.Notes...)
+	out.Notes = append(r.notes, out.Notes...)
 	r.notes = nil
-	for _, p := range c.Pictures {
-		out.Media = append(out.Media, tools.Media{Type: p.Type, Data: p.Data})
-	}
-	return out, nil
+	return out
 }
 
 // Install is as [notebook.Runtime] says.

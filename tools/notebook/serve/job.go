@@ -132,7 +132,7 @@ func (n *entry) run(j *job) {
 }
 
 // canceled ends a job that was canceled before it began.
-var canceled = wire.Cell{Ended: notebook.Canceled, Error: "Cell canceled before it began"}
+var canceled = notebook.Outcome{Ended: notebook.Canceled, Error: "Cell canceled before it began"}
 
 // do does a job that is no cell.
 func (n *entry) do(j *job) error {
@@ -172,11 +172,7 @@ func (n *entry) execute(j *job) {
 		j.stream.end(wire.EventDone, wire.Done{Error: err.Error()})
 		return
 	}
-	c := wire.Cell{Ended: out.Ended, Value: out.Value, Error: out.Error, Notes: out.Notes, Lost: out.Lost, Duration: int64(out.Duration)}
-	for _, m := range out.Media {
-		c.Pictures = append(c.Pictures, notebook.Picture{Type: m.Type, Data: m.Data})
-	}
-	j.stream.end(wire.EventCell, c)
+	j.stream.end(wire.EventCell, out)
 }
 
 // progress writes to a job's stream. Where that is not kept, the job ends.

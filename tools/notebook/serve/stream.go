@@ -80,7 +80,7 @@ func (s *stream) end(name string, v any) {
 	if err != nil {
 		v = wire.Done{Error: err.Error()}
 		if name == wire.EventCell {
-			v = wire.Cell{Ended: notebook.Died, Error: err.Error(), Lost: true}
+			v = notebook.Outcome{Ended: notebook.Died, Error: err.Error(), Lost: true}
 		}
 		s.tail, _ = wire.Encode(s.size, name, v) // of strings
 	}

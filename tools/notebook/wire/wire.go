@@ -11,8 +11,8 @@
 //
 // A stream is one of Server-Sent Events
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html): progress and
-// ask events, and last one cell event, for a cell that was run, or a done event,
-// for any other end. An event's id says where the stream goes on after it: the
+// ask events, and last one cell event, the [notebook.Outcome] of a cell that was
+// run, or a done event, for any other end. An event's id says where the stream goes on after it: the
 // header Last-Event-ID asks for the rest.
 //
 // The client chooses the ID of a job. One that the server knows is not begun
@@ -120,18 +120,6 @@ type Answer struct {
 	Error      string               `json:"error,omitempty"`
 	Completion *notebook.Completion `json:"completion,omitempty"`
 	Text       string               `json:"text,omitempty"`
-}
-
-// Cell is the outcome of a cell.
-type Cell struct {
-	Ended    notebook.End       `json:"ended"`
-	Value    string             `json:"value,omitempty"`
-	Error    string             `json:"error,omitempty"`
-	Pictures []notebook.Picture `json:"pictures,omitempty"`
-	Notes    []string           `json:"notes,omitempty"`
-	Lost     bool               `json:"lost,omitempty"`
-	// Duration is in nanoseconds.
-	Duration int64 `json:"duration_ns"`
 }
 
 // Done ends a job that is no cell; a cell that was not run, too. Error is empty
