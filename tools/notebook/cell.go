@@ -56,6 +56,12 @@ func (c Cell) Failure() string {
 	return lines[0]
 }
 
+// unread reports whether the cell failed as it is no Python.
+func (c Cell) unread() bool {
+	kind, _, _ := strings.Cut(c.Failure(), ":")
+	return c.Ended == Failed && (kind == "SyntaxError" || kind == "IndentationError" || kind == "TabError")
+}
+
 // kept is what is kept of an output, as text.
 func kept(e *text.Ends) string {
 	utf := func(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }

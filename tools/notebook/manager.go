@@ -212,8 +212,12 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untak
 	return p.err, nil
 }
 
-// judge counts the failing cells in a row, and says so when there are many.
+// judge counts the failing cells in a row, and says so when there are many. One
+// that is no Python did not run: it costs the notebook nothing.
 func (m *Manager) judge(o *opened, c *Cell) {
+	if c.unread() {
+		return
+	}
 	if c.Ended == OK || c.Ended == Canceled {
 		o.failed = nil
 		return

@@ -138,7 +138,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFailing: three failing cells in a row are told, five end the use.
+// TestFailing: three failing cells in a row are told, five end the use. Those that
+// are no Python are not among them.
 func TestFailing(t *testing.T) {
 	m, _ := manager(t, t.TempDir())
 	run := func(code string) (Cell, error) { return m.Exec(t.Context(), "a", Request{Code: code}) }
@@ -147,6 +148,11 @@ func TestFailing(t *testing.T) {
 	}
 	if c, _ := run("ok"); len(c.Notes) > 0 {
 		t.Error("told although a cell went well")
+	}
+	for range 6 {
+		if c, err := run("fail SyntaxError: %sql is no magic"); err != nil || len(c.Notes) > 0 {
+			t.Errorf("no Python: notes %q, %v", c.Notes, err)
+		}
 	}
 	for i := range 5 {
 		c, err := run("fail E: x" + string(rune('a'+i)))

@@ -1,5 +1,5 @@
 """What a cell finds in its globals: install, get_llm, agentic_loop, web_search,
-progress and sample."""
+progress, display and sample."""
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
@@ -17,7 +17,7 @@ class Sample(str):
         return str(self)
 
 
-def make(bridge: Bridge, log: Callable[[str], None]) -> Dict[str, Any]:
+def make(bridge: Bridge, log: Callable[[str], None], draw: Callable[[Any], bool]) -> Dict[str, Any]:
     """The helpers of one process, by name."""
 
     def install(*packages: str) -> None:
@@ -59,7 +59,14 @@ def make(bridge: Bridge, log: Callable[[str], None]) -> Dict[str, Any]:
         total time stays what it is."""
         log(str(message))
 
-    helpers = (install, get_llm, agentic_loop, web_search, progress, sample)
+    def display(*values: Any, **_: Any) -> None:
+        """Shows values in the middle of a cell: as pictures where they draw
+        themselves, else as text."""
+        for value in values:
+            if not draw(value):
+                print(value if isinstance(value, str) else repr(value))
+
+    helpers = (install, get_llm, agentic_loop, web_search, progress, display, sample)
     return {h.__name__: h for h in helpers}
 
 

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import types
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import helpers, show
 from .wire import Bridge, Wire, private
@@ -20,6 +20,7 @@ CONTROL_IN, CONTROL_OUT, STDOUT, STDERR, BRIDGE_IN, BRIDGE_OUT = range(3, 9)
 # A cell may rebind these names where it finds them; we keep our own.
 _compile, _eval, _exit, _getpid = compile, eval, os._exit, os.getpid
 _AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_TREE = ast.PyCF_ONLY_AST | _AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _sources = linecache.cache
 
@@ -34,17 +35,26 @@ class Session:
         self.streams: Tuple[Any, ...] = ()
         self.pid = _getpid()
         self.running = False
-        self.workspace = ""
+        self.workspace = self.folder = ""  # folder is where %cd went
+        self.ending: List[Callable[[], None]] = []  # what the end of the cell does
         self.secrets: Tuple[str, ...] = ()
         self.module = types.ModuleType("__main__")
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
-        self.helpers = helpers.make(self.bridge, self.log)
+        self.helpers = helpers.make(self.bridge, self.log, self.draw)
         self.module.__dict__.update(self.helpers)
+        builtins.__dict__["__rouse__"] = _Magics(self)
 
     def log(self, text: str) -> None:
         """Reports a line while a cell runs."""
         self.wire.send({"nonce": self.bridge.nonce, "is": "log", "text": show.cut(text, 4000)})
+
+    def draw(self, value: Any, figures: bool = False) -> bool:
+        """Reports the pictures of a value, and of all open figures."""
+        count = 0
+        for count, (kind, data) in enumerate(show.pictures(value, figures), 1):
+            self.wire.send({"nonce": self.bridge.nonce, "is": "picture", "type": kind, "data": data})
+        return count > 0
 
     def prepare(self) -> None:
         """Puts in order what the last cell may have left in disorder."""
@@ -55,8 +65,9 @@ class Session:
             self.streams = (_text(1), _text(2))
             sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self.streams
         try:
-            os.chdir(self.workspace)
+            os.chdir(self.folder or self.workspace)
         except OSError:
+            self.folder = ""
             os.makedirs(self.workspace, exist_ok=True)
             os.chdir(self.workspace)
 
@@ -76,8 +87,7 @@ class Session:
             result = {"is": "done", "value": show.value_text(value)}
             if value is not None:
                 self.module.__dict__["_"] = value
-            for kind, data in show.pictures(value):
-                self.wire.send({"nonce": self.bridge.nonce, "is": "picture", "type": kind, "data": data})
+            self.draw(value, True)
         except SystemExit as error:
             result = {"is": "done", "error": self._exited(error)}
         except BaseException as error:
@@ -93,7 +103,34 @@ class Session:
         """Runs code and gives the value of a last expression."""
         linecache.cache = _sources
         _sources[name] = (len(code), None, code.splitlines(True), name)
-        tree = _compile(code, name, "exec", ast.PyCF_ONLY_AST | _AWAIT, True)
+        tree = self._parsed(code, name)
+        self.ending.clear()
+        try:
+            return self._run(tree, name, code.rstrip().endswith(";"))
+        finally:
+            for end in reversed(self.ending):
+                end()
+
+    def _parsed(self, code: str, name: str) -> Any:
+        """The syntax of a cell, of which magics are Python now."""
+        try:
+            return _compile(code, name, "exec", _TREE, True)
+        except SyntaxError as caught:
+            error = caught
+        from . import typed
+
+        text, changed = typed.translate(code, name)
+        if not changed:
+            raise error
+        try:
+            tree = _compile(text, name, "exec", _TREE, True)
+        except SyntaxError as caught:
+            caught.text = changed.get(caught.lineno or 0, caught.text)
+            raise
+        typed.place(tree, changed)
+        return tree
+
+    def _run(self, tree: Any, name: str, silent: bool) -> Any:
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = ast.Expression(tree.body.pop().value)
@@ -102,7 +139,7 @@ class Session:
         if last is None:
             return None
         value = self._evaluate(_compile(last, name, "eval", _AWAIT, True))
-        return None if code.rstrip().endswith(";") else value
+        return None if silent else value
 
     def _evaluate(self, code: types.CodeType) -> Any:
         value = _eval(code, self.module.__dict__)
@@ -173,6 +210,19 @@ class Session:
         report = variables.save(self.module.__dict__, self.helpers, self.secrets, message)
         self._flush()
         return dict(report, **{"is": "saved"})
+
+
+class _Magics:
+    """Stands among the builtins for `magics.Magics`, which most processes never need."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        from . import magics
+
+        self.__dict__.update({n: getattr(m, n) for m in (magics.Magics(self._session),) for n in dir(m) if n[0] != "_"})
+        return self.__dict__[name]
 
 
 def _text(fd: int) -> io.TextIOWrapper:

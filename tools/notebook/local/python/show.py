@@ -26,10 +26,10 @@ def value_text(value: Any) -> str:
     return "" if value is None else cut(repr(value))
 
 
-def pictures(value: Any) -> Iterator[Tuple[str, str]]:
+def pictures(value: Any, figures: bool = True) -> Iterator[Tuple[str, str]]:
     """Media type and base64 of what the value draws, and of all open figures."""
     count = 0
-    for png in _drawn(value):
+    for png in _drawn(value, figures):
         count += 1
         if count > MAX_PICTURES:
             print("[only %d pictures of a cell are shown]" % MAX_PICTURES, file=sys.stderr)
@@ -40,9 +40,9 @@ def pictures(value: Any) -> Iterator[Tuple[str, str]]:
         yield "image/png", base64.b64encode(png).decode()
 
 
-def _drawn(value: Any) -> Iterator[bytes]:
+def _drawn(value: Any, opened: bool) -> Iterator[bytes]:
     pyplot = sys.modules.get("matplotlib.pyplot")
-    figures = [pyplot.figure(n) for n in pyplot.get_fignums()] if pyplot else []
+    figures = [] if not opened else [pyplot.figure(n) for n in pyplot.get_fignums()] if pyplot else []
     draw = getattr(type(value), "_repr_png_", None)
     if draw is not None:
         drawn = draw(value)
@@ -58,8 +58,10 @@ def _drawn(value: Any) -> Iterator[bytes]:
         out = io.BytesIO()
         figure.savefig(out, format="png", bbox_inches="tight")
         yield out.getvalue()
-    if pyplot:
+    if pyplot and opened:
         pyplot.close("all")
+    elif pyplot and figures:
+        pyplot.close(value)
 
 
 def error_text(error: BaseException) -> str:
