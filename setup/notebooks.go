@@ -38,6 +38,9 @@ func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(
 	}
 	spending.Begin("notebook")
 	ask := func(ctx context.Context, _ string, req model.Request) (model.Reply, error) {
+		if err := s.CheckURL(); err != nil { // the key is not sent there
+			return model.Reply{}, err
+		}
 		return asked.Reply(ctx, req)
 	}
 	if m, err = s.manager(hide, bridge{agent.Host{Ask: ask}, s.Config.Model.Name}); err != nil {
