@@ -64,7 +64,7 @@ func (k *Keeper) memory() string { return k.Home.Rel(k.Home.Active()) }
 func (k *Keeper) compare(c *woken) error {
 	for _, name := range slices.Sorted(maps.Keys(c.left.sums)) {
 		was, known := c.known.Left[name]
-		if is := c.left.sums[name]; known && is != was {
+		if is := c.left.sums[name]; known && is != was && !c.known.Written(name, is) {
 			d := journal.Changed{File: name, Was: was, Is: is, Since: c.known.Cycle}
 			if name == k.memory() {
 				d.Keys = k.differ(c.known.Cycle, c.base)

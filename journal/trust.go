@@ -15,8 +15,13 @@ type Trust struct {
 	// BaseURL is model.base_url of the configuration's file, as people may see it.
 	BaseURL     string `json:"base_url,omitempty"`
 	BaseURLHash string `json:"base_url_sha256,omitempty"`
+	// AskedHash is of the address that the cycle really asked, such as one of the
+	// environment.
+	AskedHash string `json:"asked_sha256,omitempty"`
 	// Servers are the MCP servers by name, also those that are gone by now.
 	Servers map[string]TrustedServer `json:"servers,omitempty"`
+	// Written are files that a verb left so, as in [Sleep.Left]; not in journals.
+	Written map[string]string `json:"written,omitempty"`
 }
 
 // TrustedServer has the hashes of what an MCP server was.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"rouse/agent/trust"
 	"rouse/internal/disk"
@@ -14,6 +15,7 @@ import (
 // found is what the home's files name as its model's address and its servers.
 func (s *Setup) found() (f trust.Found) {
 	f.BaseURL, f.Overridden = s.Config.FileURL()
+	f.Asked = s.Config.Model.BaseURL
 	for _, v := range s.Dotenv.Added { // a tool can write .env, too
 		if v.Name == "OPENAI_BASE_URL" && v.Value != "" {
 			f.BaseURL, f.Overridden, f.Where = v.Value, false, "OPENAI_BASE_URL in .env"
@@ -48,6 +50,18 @@ func (s *Setup) CheckURL() error {
 	f := s.found()
 	f.Servers = nil
 	return s.known().Err(f)
+}
+
+// CheckURLAlone says the same of cycles that have nothing of this terminal's
+// environment.
+func (s *Setup) CheckURLAlone() error {
+	p := s.Alone()
+	p.Environ = slices.DeleteFunc(slices.Clone(p.Environ), func(v string) bool { return strings.HasPrefix(v, "OPENAI_BASE_URL=") })
+	alone, err := Open(s.Home, p)
+	if err != nil {
+		return err
+	}
+	return alone.CheckURL()
 }
 
 // Accept accepts what cycles refuse and [Setup.AcceptServer] is not for; it says

@@ -37,6 +37,7 @@ type Found struct {
 	BaseURL    string
 	Overridden bool
 	Where      string // default: model.base_url in rouse.yaml
+	Asked      string // the address that is asked, wherever it is from
 	// Servers are those of .mcp.json that are not disabled.
 	Servers []Server
 }
@@ -222,6 +223,9 @@ func (k Known) Next(f Found) *journal.Trust {
 	if !f.Overridden || t.BaseURLHash == "" {
 		f.SetBaseURL(&t)
 	}
+	if f.Asked != "" {
+		t.AskedHash = hash(f.Asked)
+	}
 	for _, s := range f.Servers {
 		t.Set(s.Name, journal.TrustedServer{Command: s.Command})
 	}
@@ -272,7 +276,7 @@ func (k Known) Err(f Found) error {
 
 func (k Known) checkBaseURL(f Found) *Changed {
 	was, now := cmp.Or(k.trust.BaseURLHash, k.accepted.BaseURLHash), hash(f.BaseURL)
-	if f.Overridden || was == "" || now == was || now == k.accepted.BaseURLHash {
+	if f.Overridden || was == "" || now == was || now == k.accepted.BaseURLHash || now == k.trust.AskedHash {
 		return nil
 	}
 	return &Changed{BaseURL: true, Text: fmt.Sprintf(

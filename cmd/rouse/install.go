@@ -72,7 +72,9 @@ func (a *app) install(via string, print bool, args []string) error {
 	if err != nil {
 		return usage(err)
 	}
-	err = install.CheckAlone(h, a.dotenv)
+	if err = install.CheckAlone(h, a.dotenv); err == nil {
+		err = s.CheckURLAlone()
+	}
 	if print {
 		if written != nil {
 			fmt.Fprintf(a.stdout, "--- %s\n%s", h.Config(), written)
@@ -85,7 +87,7 @@ func (a *app) install(via string, print bool, args []string) error {
 		return usage(err)
 	}
 	if written != nil {
-		if err := install.ReplaceConfig(h, written); err != nil {
+		if err := s.WriteConfig(written); err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"rouse/agent/config"
 	"rouse/internal/loopback"
-	"rouse/setup/install"
 	"rouse/tools/notebook/remote"
 )
 
@@ -63,7 +62,7 @@ func (a *app) useRemote(endpoint, tokenEnv string) error {
 	if u, err := url.Parse(endpoint); err == nil && u.Scheme == "http" && !loopback.Is(u.Hostname()) {
 		fmt.Fprintf(a.stderr, "rouse: %s is not https: the token, code and data can be read on the way\n", endpoint)
 	}
-	if err := install.ReplaceConfig(h, changed); err != nil {
+	if err := s.WriteConfig(changed); err != nil {
 		return fmt.Errorf("write rouse.yaml: %w", err)
 	}
 	fmt.Fprintln(a.stdout, "written into rouse.yaml; back again with notebook.backend: local")

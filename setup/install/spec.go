@@ -9,7 +9,6 @@ import (
 	"rouse/agent/config"
 	"rouse/agent/schedule"
 	"rouse/home"
-	"rouse/internal/disk"
 	"rouse/internal/vault"
 	"rouse/setup"
 )
@@ -59,15 +58,6 @@ func CheckSchedule(via string, entries schedule.List) error {
 		}
 	}
 	return nil
-}
-
-// ReplaceConfig writes rouse.yaml anew. Who may read it stays, and a link to it too.
-func ReplaceConfig(h home.Home, text []byte) error {
-	path, perm := home.Resolved(h.Config()), fs.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
-		perm = info.Mode().Perm()
-	}
-	return disk.Replace(disk.OS{}, path, text, perm)
 }
 
 // CheckAlone sees to it that .env is fit to hold keys, and that the model is one
