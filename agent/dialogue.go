@@ -49,7 +49,8 @@ func (d *dialogue) maxAnswer() int {
 // speak begins the conversation of a cycle.
 func (d *dialogue) speak(protocol string) {
 	opt := conversation.Options{
-		Rules: d.rules, Redact: d.keeper.Redact, Notes: d.asking.Notes, MaxTokens: d.maxTokens(), Keep: d.asking.KeepResults, Shelf: d.dispatcher,
+		Rules: d.rules, Redact: d.keeper.Redact, Notes: d.asking.Notes, MaxTokens: d.maxTokens(), Keep: d.asking.KeepResults,
+		Park: d.dispatcher.Park, ParkText: d.dispatcher.ParkText,
 	}
 	if protocol == ProtocolJSON {
 		d.talk = &conversation.JSON{Options: opt, Repairable: d.dispatcher.Repairable}

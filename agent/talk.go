@@ -11,7 +11,8 @@ import (
 	"rouse/journal"
 )
 
-// talk is what the model sees of a cycle.
+// talk is what the model sees of a cycle. It has as many methods as the main loop has
+// questions, which both protocols answer.
 type talk interface {
 	// Request is what the model is asked next, and what was taken out of it.
 	Request(conversation.Turn) (model.Request, conversation.Pruned, error)

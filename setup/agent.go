@@ -160,7 +160,7 @@ func (s *Setup) model(hide *redact.Redactor) (agent.Model, *budget.Budget, error
 			return nil, nil, err
 		}
 	}
-	return &budget.Model{Next: m, Budget: b, Price: price, MaxOutput: int(c.Model.MaxOutput)}, b, nil
+	return &budget.Model{Next: m.Reply, Budget: b, Price: price, MaxOutput: int(c.Model.MaxOutput)}, b, nil
 }
 
 // client asks the model.

@@ -10,17 +10,12 @@ import (
 	"rouse/agent/model"
 )
 
-// Replier is a model.
-type Replier interface {
-	Reply(context.Context, model.Request) (model.Reply, error)
-}
-
-// Model is a model that keeps to a budget. It reserves before each request, and
+// Model is a model, Next, that keeps to a budget. It reserves before each request, and
 // again before each retry of one that may have cost something. At 80 % of a
 // limit it says so at the end of the request's last message. A request that does
 // not fit fails with *[Exceeded].
 type Model struct {
-	Next      Replier
+	Next      func(context.Context, model.Request) (model.Reply, error)
 	Budget    *Budget
 	Price     Price
 	MaxOutput int                     // tokens of a reply
@@ -33,7 +28,7 @@ type Model struct {
 // Reply is the model's reply.
 func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, error) {
 	if !m.Budget.Limited() {
-		return m.Next.Reply(ctx, req)
+		return m.Next(ctx, req)
 	}
 	estimate := m.estimate(req)
 	want := m.worst(estimate)
@@ -60,7 +55,7 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 		}
 		held = again // the one before stays spent
 	}
-	reply, err := m.Next.Reply(ctx, req)
+	reply, err := m.Next(ctx, req)
 	reply.Told = told
 	m.settle(held, estimate, reply, err)
 	return reply, err

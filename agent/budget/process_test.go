@@ -275,7 +275,7 @@ func TestModel(t *testing.T) {
 	}
 	for _, tt := range tests {
 		b := &Budget{Path: t.TempDir() + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: tt.limit}}}
-		m := &Model{Next: &tt.next, Budget: b, MaxOutput: 100, Estimate: func(model.Request) int { return 10 }}
+		m := &Model{Next: tt.next.Reply, Budget: b, MaxOutput: 100, Estimate: func(model.Request) int { return 10 }}
 		_, err := m.Reply(t.Context(), model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}})
 		if (tt.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v", tt.name, err)
@@ -291,7 +291,7 @@ func TestModel(t *testing.T) {
 func TestModelLearnsAndWarns(t *testing.T) {
 	b := &Budget{Path: t.TempDir() + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: 200}}}
 	next := &scripted{reply: model.Reply{Usage: model.Usage{Input: 50, Output: 10}}}
-	m := &Model{Next: next, Budget: b, MaxOutput: 10, Estimate: func(model.Request) int { return 10 }}
+	m := &Model{Next: next.Reply, Budget: b, MaxOutput: 10, Estimate: func(model.Request) int { return 10 }}
 	req := model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}}
 	for i, want := range []string{"hi", "hi", "hi\n\n[LIMIT] day_tokens: 120 tokens of 200 tokens used. Wind down"} {
 		if _, err := m.Reply(t.Context(), req); err != nil || !strings.HasPrefix(next.got.Messages[0].Content, want) {

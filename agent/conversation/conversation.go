@@ -35,14 +35,9 @@ type Options struct {
 	MaxTokens int
 	// Keep is how many of the latest results stay as they are; 0 is 3.
 	Keep int
-	// Shelf takes what leaves the conversation; nil keeps nothing of it.
-	Shelf Shelf
-}
-
-// Shelf parks what leaves a conversation.
-type Shelf interface {
-	Park(dispatcher.Observation) (dispatcher.Observation, error)
-	ParkText(from, text string) (id string, err error)
+	// Park and ParkText take what leaves the conversation; nil keeps nothing of it.
+	Park     func(dispatcher.Observation) (dispatcher.Observation, error)
+	ParkText func(from, text string) (id string, err error)
 }
 
 func (o Options) limit() int {

@@ -113,7 +113,7 @@ func TestOnlyTheLatestResults(t *testing.T) {
 // room, and keeps what they held.
 func TestJSONEarlier(t *testing.T) {
 	s := &shelf{}
-	c := &JSON{Options: Options{MaxTokens: 6000, Shelf: s}}
+	c := &JSON{Options: Options{MaxTokens: 6000, Park: s.Park, ParkText: s.ParkText}}
 	for step := range 200 {
 		o := dispatcher.Observation{Step: step + 1, Tool: "t", Args: json.RawMessage(`{"n":1}`), OK: true, Content: "small"}
 		if step == 190 {
@@ -141,7 +141,7 @@ func TestJSONEarlier(t *testing.T) {
 // TestJSONRoom keeps the results within half of a request.
 func TestJSONRoom(t *testing.T) {
 	s := &shelf{}
-	c := &JSON{Options: Options{MaxTokens: 6000, Shelf: s}}
+	c := &JSON{Options: Options{MaxTokens: 6000, Park: s.Park, ParkText: s.ParkText}}
 	for step := range 3 {
 		c.Add(dispatcher.Observation{Step: step + 1, Tool: "t", OK: true, Content: strings.Repeat("one two ", 1000)})
 	}
@@ -154,7 +154,7 @@ func TestJSONRoom(t *testing.T) {
 // TestJSONBeside counts what stands beside the results: a large memory leaves them
 // less than half.
 func TestJSONBeside(t *testing.T) {
-	c := &JSON{Options: Options{MaxTokens: 6000, Shelf: &shelf{}}}
+	c := &JSON{Options: Options{MaxTokens: 6000, Park: (&shelf{}).Park, ParkText: (&shelf{}).ParkText}}
 	for step := range 2 {
 		c.Add(dispatcher.Observation{Step: step + 1, Tool: "t", OK: true, Content: strings.Repeat("one two ", 450)})
 	}

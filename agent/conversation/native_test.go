@@ -46,7 +46,7 @@ type talker struct {
 
 func newTalker(t *testing.T, limit int) *talker {
 	s := &shelf{}
-	return &talker{t: t, s: s, c: &Native{Options: Options{Rules: "Be good.", Notes: tools.NoteRequired, MaxTokens: limit, Shelf: s}}}
+	return &talker{t: t, s: s, c: &Native{Options: Options{Rules: "Be good.", Notes: tools.NoteRequired, MaxTokens: limit, Park: s.Park, ParkText: s.ParkText}}}
 }
 
 // round is one iteration: calls with one note, and their results.

@@ -191,8 +191,8 @@ func (f *fold) archive(o *Options, limit int) {
 		half := len(f.lines) / 2
 		text := strings.Join(f.lines[:half], "")
 		where := "are no longer shown, and could not be kept"
-		if o.Shelf != nil {
-			if id, err := o.Shelf.ParkText("conversation", text); err == nil {
+		if o.ParkText != nil {
+			if id, err := o.ParkText("conversation", text); err == nil {
 				where = fmt.Sprintf("are in the scratchpad: scratchpad_id %s, %d bytes; search them with scratchpad_read, mode grep", id, len(text))
 			}
 		}

@@ -28,7 +28,10 @@ func isSmall(o dispatcher.Observation) bool {
 func (c *Options) stub(o dispatcher.Observation, facts string) dispatcher.Observation {
 	size := max(o.SizeBytes, int64(len(encode(o.Content))))
 	what := fmt.Sprintf("Pruned: what %s gave back, %d bytes.", cmp.Or(o.Tool, "the call"), size)
-	parked, err := c.park(o)
+	parked, err := o, error(nil)
+	if c.Park != nil {
+		parked, err = c.Park(o)
+	}
 	s := dispatcher.Observation{
 		Step: o.Step, Tool: o.Tool, Args: o.Args, OK: o.OK, ScratchpadID: parked.ScratchpadID, SizeBytes: size, Kind: o.Kind,
 		Error: text.Brief(o.Error, 300),
@@ -45,13 +48,6 @@ func (c *Options) stub(o dispatcher.Observation, facts string) dispatcher.Observ
 	}
 	s.Note = what
 	return s
-}
-
-func (c *Options) park(o dispatcher.Observation) (dispatcher.Observation, error) {
-	if c.Shelf == nil {
-		return o, nil
-	}
-	return c.Shelf.Park(o)
 }
 
 func images(list []tools.Media) (all []model.Image) {

@@ -20,8 +20,8 @@ import (
 	"path/filepath"
 )
 
-// FS is the set of operations that our writes are made of. [OS] and [Root] are
-// the real ones.
+// FS is the set of operations that our writes are made of, each of which can fail by
+// itself; so they are many. [OS] and [Root] are the real ones.
 type FS interface {
 	// OpenFile opens a file for writing, as [os.OpenFile] does.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
