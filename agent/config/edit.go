@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -24,18 +23,16 @@ func SetCron(text []byte, cron string) ([]byte, error) {
 	entry := "schedule:\n  - cron: " + quote(cron) + "\n"
 	switch {
 	case node == nil:
-		lines = insert(lines, entry)
+		lines = addSection(lines, "schedule", entry)
 	case node.Kind == yaml.SequenceNode && len(node.Content) == 0 || node.Tag == "!!null":
-		if lines, err = replace(lines, node, quote(cron)); err != nil {
-			return nil, err
-		}
+		err = replace(lines, node, quote(cron))
+	case single(node) == nil:
+		err = errors.New("rouse.yaml has several entries under schedule: change the one you mean there")
 	default:
-		if node = single(node); node == nil {
-			return nil, errors.New("rouse.yaml has several entries under schedule: change the one you mean there")
-		}
-		if lines, err = replace(lines, node, quote(cron)); err != nil {
-			return nil, err
-		}
+		err = replace(lines, single(node), quote(cron))
+	}
+	if err != nil {
+		return nil, err
 	}
 	out := []byte(strings.Join(lines, ""))
 	return out, checkCron(out, cron)
@@ -48,10 +45,12 @@ func checkCron(text []byte, cron string) error {
 		return fmt.Errorf("rouse.yaml: %s", yamlerror.Text(err))
 	}
 	if len(c.Schedule) != 1 || c.Schedule[0].Cron != cron {
-		return errors.New("rouse.yaml: the form of schedule: is too unusual to be changed here; write cron there yourself")
+		return errOddSchedule
 	}
 	return nil
 }
+
+var errOddSchedule = errors.New("rouse.yaml: the form of schedule: is too unusual to be changed here; write cron there yourself")
 
 // find is the value of a key at the top, nil if it is not there.
 func find(text []byte, key string) (*yaml.Node, error) {
@@ -66,12 +65,8 @@ func find(text []byte, key string) (*yaml.Node, error) {
 }
 
 func value(mapping *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
+	_, below := child(mapping, key)
+	return below
 }
 
 // single is the specification of a schedule that has one entry.
@@ -88,22 +83,10 @@ func single(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// insert puts an entry after the comment that tells of the schedule, or at the end.
-func insert(lines []string, entry string) []string {
-	told := regexp.MustCompile(`^#\s*schedule:`)
-	if i := slices.IndexFunc(lines, told.MatchString); i >= 0 && strings.HasSuffix(lines[i], "\n") {
-		return slices.Insert(lines, i+1, entry)
-	}
-	if n := len(lines); n > 0 && lines[n-1] != "" {
-		entry = "\n" + entry
-	}
-	return append(lines, entry)
-}
-
 // replace writes a scalar, or an empty list, anew where it stands.
-func replace(lines []string, n *yaml.Node, text string) ([]string, error) {
+func replace(lines []string, n *yaml.Node, text string) error {
 	if n.Line < 1 || n.Line > len(lines) || n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		return nil, errors.New("rouse.yaml: the form of schedule: is too unusual to be changed here; write cron there yourself")
+		return errOddSchedule
 	}
 	line := []rune(lines[n.Line-1])
 	start := min(max(n.Column-1, 0), len(line))
@@ -113,10 +96,10 @@ func replace(lines []string, n *yaml.Node, text string) ([]string, error) {
 	}
 	old := regexp.MustCompile(`^('(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|\[\s*\]|null|~|.*?)(\s*(?:[,}\]].*|\s#.*)?\r?\n?)$`).FindStringSubmatch(rest)
 	if old == nil {
-		return nil, errors.New("rouse.yaml: the form of schedule: is too unusual to be changed here; write cron there yourself")
+		return errOddSchedule
 	}
 	lines[n.Line-1] = before + text + old[2]
-	return lines, nil
+	return nil
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -47,11 +47,11 @@ func setIn(text, section, key, scalar string) (string, error) {
 	case node == nil:
 		lines = addSection(lines, section, fmt.Sprintf("%s:\n  %s: %s\n", section, key, scalar))
 	case node.Tag == "!!null":
-		lines, err = replace(lines, node, "{"+key+": "+scalar+"}")
+		err = replace(lines, node, "{"+key+": "+scalar+"}")
 	case node.Kind != yaml.MappingNode:
 		return "", errOddNotebook
 	case value(node, key) != nil:
-		lines, err = replace(lines, value(node, key), scalar)
+		err = replace(lines, value(node, key), scalar)
 	default:
 		err = addKey(lines, node, key+": "+scalar)
 	}
