@@ -182,16 +182,15 @@ func SlotOf(r schedule.Record) Slot {
 // NewestSlots are the newest slots, at most limit or with 0 all, the newest first,
 // after a wake that a cycle asked for.
 func (s *Setup) NewestSlots(limit int) ([]Slot, error) {
-	list := []Slot{}
-	for r, err := range s.Slots().Slots() {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, SlotOf(r))
+	all, err := s.Slots().Slots()
+	if err != nil {
+		return nil, err
 	}
-	slices.Reverse(list)
-	if limit > 0 && len(list) > limit {
-		list = list[:limit]
+	list := []Slot{}
+	for _, r := range slices.Backward(all) {
+		if list = append(list, SlotOf(r)); len(list) == limit {
+			break
+		}
 	}
 	sum, err := s.Slots().Summary(s.Config.Schedule)
 	if err == nil && !sum.Asked.IsZero() {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -47,11 +48,18 @@ func (a *accounting) put(r Record) {
 }
 
 func (a *accounting) putSlots(e Entry, status Status, reason string, slots ...time.Time) {
-	r := Record{Event: eventSlot, Entry: e.key, Cron: e.Cron, Slot: slots[0], Status: status, Reason: reason}
+	r := e.record(status, slots...)
+	r.Reason = reason
+	a.put(r)
+}
+
+// record is a line about the slots from the first to the last.
+func (e Entry) record(status Status, slots ...time.Time) Record {
+	r := Record{Event: eventSlot, Entry: e.key, Cron: e.Cron, Slot: slots[0], Status: status}
 	if last := slots[len(slots)-1]; last.After(slots[0]) {
 		r.Last, r.Count = last, e.count(slots[0], last)
 	}
-	a.put(r)
+	return r
 }
 
 // run accounts for every slot that is due, and finds those that may be taken.
@@ -72,14 +80,10 @@ func (a *accounting) run() {
 
 // forget ends entries that rouse.yaml has no more.
 func (a *accounting) forget() {
-	var gone []string
-	for key := range a.Marks {
-		if !slices.ContainsFunc(a.entries, func(e Entry) bool { return e.key == key }) {
-			gone = append(gone, key)
+	for _, key := range slices.Sorted(maps.Keys(a.Marks)) {
+		if slices.ContainsFunc(a.entries, func(e Entry) bool { return e.key == key }) {
+			continue
 		}
-	}
-	slices.Sort(gone)
-	for _, key := range gone {
 		for _, w := range a.Waits[key] {
 			r := Record{Event: eventSlot, Entry: key, Slot: w.After.Add(1), Status: Skipped, Reason: "removed"}
 			if w.Last.After(r.Slot) {
@@ -176,14 +180,14 @@ func (a *accounting) each(e Entry, from, to time.Time, do func(slots ...time.Tim
 		}
 		switch {
 		case !a.taken(e, s):
-			first, last = cmpOr(first, s), s
+			first, last = cmp.Or(first, s), s
 		case !first.IsZero():
 			do(first, last)
 			first = time.Time{}
 		}
 	}
 	if s := e.last(from, to); !s.IsZero() {
-		first, last = cmpOr(first, e.Next(from)), s
+		first, last = cmp.Or(first, e.Next(from)), s
 	}
 	if !first.IsZero() {
 		do(first, last)
@@ -246,10 +250,8 @@ func (a *accounting) wait(e Entry, as Status, slots ...time.Time) {
 	if as == Ran {
 		as = Late
 	}
-	r := Record{Event: eventSlot, Entry: e.key, Cron: e.Cron, Slot: slots[0], Status: Waiting, As: as}
-	if last := slots[len(slots)-1]; last.After(slots[0]) {
-		r.Last, r.Count = last, e.count(slots[0], last)
-	}
+	r := e.record(Waiting, slots...)
+	r.As = as
 	if list := a.Waits[e.key]; len(list) > 0 {
 		r.Follows = e.Next(list[len(list)-1].Last).Equal(r.Slot)
 	}
@@ -281,12 +283,7 @@ func (a *accounting) waiting(e Entry) {
 
 // asks offers the wakes that were asked for beside the schedule.
 func (a *accounting) asks() {
-	names := make([]string, 0, len(a.Asks))
-	for name := range a.Asks {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(a.Asks)) {
 		e, slot := defaults(), a.Asks[name]
 		e.key, e.Cron, e.loc = name, name, time.Local
 		if slot.After(a.now) {
@@ -309,13 +306,6 @@ func later(a, b time.Time) time.Time {
 
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func cmpOr(a, b time.Time) time.Time {
-	if a.IsZero() {
 		return b
 	}
 	return a

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"time"
 
@@ -22,12 +21,9 @@ func (l *Ledger) compactIf(have loaded, size int64) error {
 	if size < cmp.Or(l.compactAt, compactFrom) || size < 2*have.Base {
 		return nil
 	}
-	var lines []Record
-	for r, err := range l.Records() {
-		if err != nil {
-			return err
-		}
-		lines = append(lines, r)
+	lines, err := l.all()
+	if err != nil {
+		return err
 	}
 	slots, err := jsonl.Marshal(compact(lines, cmp.Or(l.keep, keepLines))...)
 	if err != nil {
@@ -96,24 +92,21 @@ func compact(lines []Record, keep int) (kept []Record) {
 	return kept
 }
 
+func (l *Ledger) all() (lines []Record, err error) {
+	for r, err := range l.Records() {
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, r)
+	}
+	return lines, nil
+}
+
 // Slots gives the last line of each slot, the oldest slot first. Slots of long ago
 // are counted together.
-func (l *Ledger) Slots() iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		var lines []Record
-		for r, err := range l.Records() {
-			if err != nil {
-				yield(r, err)
-				return
-			}
-			lines = append(lines, r)
-		}
-		lines = final(lines)
-		slices.SortStableFunc(lines, func(a, b Record) int { return a.Slot.Compare(b.Slot) })
-		for _, r := range lines {
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
+func (l *Ledger) Slots() ([]Record, error) {
+	lines, err := l.all()
+	lines = final(lines)
+	slices.SortStableFunc(lines, func(a, b Record) int { return a.Slot.Compare(b.Slot) })
+	return lines, err
 }

@@ -224,19 +224,22 @@ func (l *Ledger) tell(have loaded, lines []Record) error {
 	return err
 }
 
-// add writes one line.
-func (l *Ledger) add(r Record) error {
+// add writes the lines that are wanted with what the ledger comes to.
+func (l *Ledger) add(wanted func(*state) []Record) error {
 	unlock, err := l.lock()
 	if err != nil {
-		return err
+		return wrap(err)
 	}
 	defer unlock()
 	have, err := l.load()
 	if err != nil {
-		return err
+		return wrap(err)
 	}
-	have.apply(r)
-	return l.write(have, []Record{r})
+	lines := wanted(have.state)
+	for _, r := range lines {
+		have.apply(r)
+	}
+	return wrap(l.write(have, lines))
 }
 
 // Names under which a home is woken beside its schedule.
@@ -249,30 +252,21 @@ const (
 // the same name replaces an earlier one; the zero time takes it back. Such a wake is
 // accounted for like a slot.
 func (l *Ledger) Ask(name string, when time.Time) error {
-	return wrap(l.add(Record{V: 1, Time: l.now().Round(0), Event: eventAsk, Entry: name, Slot: when.Round(0)}))
+	return l.add(func(*state) []Record {
+		return []Record{{V: 1, Time: l.now().Round(0), Event: eventAsk, Entry: name, Slot: when.Round(0)}}
+	})
 }
 
 // Begin lets the slots of entries that the ledger does not know count from now on.
 func (l *Ledger) Begin(entries List) error {
-	unlock, err := l.lock()
-	if err != nil {
-		return wrap(err)
-	}
-	defer unlock()
-	have, err := l.load()
-	if err != nil {
-		return wrap(err)
-	}
-	var lines []Record
-	for _, e := range entries {
-		if _, known := have.Marks[e.key]; known {
-			continue
+	return l.add(func(have *state) (lines []Record) {
+		for _, e := range entries {
+			if _, known := have.Marks[e.key]; !known {
+				lines = append(lines, Record{V: 1, Time: l.now().Round(0), Event: eventEntry, Entry: e.key, Cron: e.Cron, Slot: l.now().Round(0)})
+			}
 		}
-		r := Record{V: 1, Time: l.now().Round(0), Event: eventEntry, Entry: e.key, Cron: e.Cron, Slot: l.now().Round(0)}
-		have.apply(r)
-		lines = append(lines, r)
-	}
-	return wrap(l.write(have, lines))
+		return lines
+	})
 }
 
 // lookUp tells whether a slot was begun. The whole ledger is read, at the first question.

@@ -60,10 +60,11 @@ func (d *desk) settle(a *Attempt) {
 func (d *desk) ends() string {
 	d.t.Helper()
 	var words []string
-	for r, err := range d.Slots() {
-		if err != nil {
-			d.t.Fatal(err)
-		}
+	slots, err := d.Slots()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, r := range slots {
 		word := r.Slot.UTC().Format("15:04") + " " + string(r.Status)
 		if r.Count > 1 {
 			word = fmt.Sprintf("%s x%d", word, r.Count)
@@ -359,10 +360,11 @@ func TestLongLedger(t *testing.T) {
 		t.Errorf("%+v, %v", have, err)
 	}
 	sum := 0
-	for r, err := range d.Slots() {
-		if err != nil {
-			t.Fatal(err)
-		}
+	slots, err := d.Slots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range slots {
 		sum += r.N()
 	}
 	if sum != ran || ran != 20*96 {

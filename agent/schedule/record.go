@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"rouse/internal/proc"
@@ -212,11 +213,7 @@ func (s *state) unwait(r Record) {
 
 // close ends the attempt at a slot, if there is one.
 func (s *state) close(r Record) bool {
-	for i, o := range s.Open {
-		if o.Entry == r.Entry && o.Slot.Equal(r.Slot) {
-			s.Open = append(s.Open[:i:i], s.Open[i+1:]...)
-			return true
-		}
-	}
-	return false
+	open := len(s.Open)
+	s.Open = slices.DeleteFunc(slices.Clone(s.Open), func(o Record) bool { return o.Entry == r.Entry && o.Slot.Equal(r.Slot) })
+	return len(s.Open) < open
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -208,7 +209,7 @@ func (s *Scheduler) plan(h *sleeper) {
 		due = later(due, soonest)
 	}
 	if !h.settles.IsZero() {
-		due = earlier(cmpOr(due, h.settles), h.settles)
+		due = earlier(cmp.Or(due, h.settles), h.settles)
 	}
 	h.due = due
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -168,7 +169,7 @@ func (w *world) run(until time.Time) {
 		if len(w.busy) > 0 {
 			next = w.now.Add(time.Minute)
 		}
-		w.sleep(earlier(cmpOr(next, until), w.now.Add(6*time.Hour)), w.dice.IntN(2) == 0)
+		w.sleep(earlier(cmp.Or(next, until), w.now.Add(6*time.Hour)), w.dice.IntN(2) == 0)
 		w.wake()
 		if w.dice.IntN(20) == 0 {
 			w.wake() // a second one, at the same moment

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,7 +25,7 @@ func (s *Scheduler) change(dir string) {
 		return
 	}
 	now := s.now()
-	h.changed = cmpOr(h.changed, now)
+	h.changed = cmp.Or(h.changed, now)
 	h.settles = earlier(now.Add(quiet), h.changed.Add(settleMost))
 	s.plan(h)
 }

@@ -56,10 +56,11 @@ func until(t *testing.T, what string, ok func() bool) {
 func ends(t *testing.T, dir string) map[schedule.Status]int {
 	t.Helper()
 	n := map[schedule.Status]int{}
-	for r, err := range setup.Ledger(home.Home{Dir: dir}, time.Now).Slots() {
-		if err != nil {
-			t.Fatal(err)
-		}
+	slots, err := setup.Ledger(home.Home{Dir: dir}, time.Now).Slots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range slots {
 		n[r.Status] += r.N()
 	}
 	return n
