@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -121,7 +120,8 @@ func (c *cycle) terms() *journal.Terms {
 // toolsText is a list of tools as JSON, one a line, with the bytes of each schema
 // as they are.
 func toolsText(offered []tools.Tool, described []model.Tool) string {
-	var b bytes.Buffer
+	var b strings.Builder
+	b.Grow(len(described) << 10) // more than most take
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	for i, t := range described {
