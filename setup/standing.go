@@ -6,12 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"rouse/agent"
 	"rouse/agent/budget"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/retention"
 	"rouse/agent/schedule"
 	"rouse/home"
+	"rouse/journal"
 )
 
 // Standing is how a home stands that is left alone. Its JSON is that of `rouse status`.
@@ -44,15 +46,15 @@ type Undelivered struct {
 }
 
 // StandingOf is the standing of a home that need not be open: what is wrong with
-// its configuration is a problem too. failed says that its newest cycle failed.
-func StandingOf(h home.Home, p Process, failed bool) Standing {
+// its configuration is a problem too. newest is its newest cycle, nil for none.
+func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 	s, err := Open(h, p)
 	if err != nil {
 		st := newStanding()
 		st.problem(err)
 		return st
 	}
-	return s.Standing(failed)
+	return s.Standing(newest)
 }
 
 func newStanding() Standing {
@@ -60,13 +62,17 @@ func newStanding() Standing {
 }
 
 // Standing sums up the schedule, the limits, the disk and what people were to be
-// told. What cannot be read is a problem too. failed says that the newest cycle
-// failed, so that the home may be left to rest.
-func (s *Setup) Standing(failed bool) Standing {
+// told. What cannot be read is a problem too. newest is the newest cycle, nil for
+// none, which is not looked for again among thousands; if it failed, the home may be
+// left to rest.
+func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st := newStanding()
-	st.problem(s.addDistrust(&st))
+	if newest == nil {
+		newest = &agent.Summary{}
+	}
+	st.problem(s.addDistrust(&st, newest.Cycle))
 	s.addSlots(&st)
-	if failed && len(s.Config.Schedule) > 0 {
+	if newest.Outcome == journal.Failed && len(s.Config.Schedule) > 0 {
 		if sentence := s.resting(); sentence != "" {
 			st.Problems = append(st.Problems, "the home "+sentence)
 		}

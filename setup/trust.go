@@ -40,6 +40,10 @@ func trusted(s mcp.Server) trust.Server {
 // known is what the home relied on before, as its files say now.
 func (s *Setup) known() trust.Known {
 	newest, _ := s.Home.Newest() // logs that cannot be read are told elsewhere
+	return s.knownBy(newest)
+}
+
+func (s *Setup) knownBy(newest string) trust.Known {
 	key, _ := s.Home.Key()
 	return trust.Read(s.Home, key, newest)
 }
@@ -112,11 +116,11 @@ func (s *Setup) StartServers(ctx context.Context, c mcp.Config) *mcp.Servers {
 }
 
 // addDistrust says what is off or refused until a person accepts it.
-func (s *Setup) addDistrust(st *Standing) error {
+func (s *Setup) addDistrust(st *Standing, newest string) error {
 	if _, err := s.Servers(); err != nil {
 		return err
 	}
-	k, f := s.known(), s.found()
+	k, f := s.knownBy(newest), s.found()
 	for _, changed := range k.Check(f) {
 		st.problem(changed)
 	}

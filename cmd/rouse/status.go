@@ -12,7 +12,6 @@ import (
 	"rouse/agent"
 	"rouse/home"
 	"rouse/internal/text"
-	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/setup"
 )
@@ -61,7 +60,7 @@ func (a *app) status() error {
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
-	st.Standing = setup.StandingOf(h, a.process(), st.Cycle != nil && st.Cycle.Outcome == journal.Failed)
+	st.Standing = setup.StandingOf(h, a.process(), st.Cycle)
 	if st.Cycle != nil {
 		st.Problems = append(st.Problems, st.Cycle.Attention(h)...)
 	}
