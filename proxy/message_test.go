@@ -176,13 +176,13 @@ func FuzzEvents(f *testing.F) {
 		events := p.events(bytes.NewReader(stream))
 		var whole []byte
 		for range 20 {
-			e, err := events.next()
+			e, err := events.Next()
 			if err != nil {
 				break
 			}
-			whole = append(whole, e.with(e.data)...)
-			if again, err := large.events(bytes.NewReader(e.with([]byte(`{"a":1}`)))).next(); err != nil || string(again.data) != `{"a":1}` || again.id != e.id {
-				t.Errorf("%q: %q, %v", e.raw, again.raw, err)
+			whole = append(whole, withData(e, e.Data)...)
+			if again, err := large.events(bytes.NewReader(withData(e, []byte(`{"a":1}`)))).Next(); err != nil || string(again.Data) != `{"a":1}` || again.ID != e.ID {
+				t.Errorf("%q: %q, %v", e.Raw, again.Raw, err)
 			}
 		}
 		if !bytes.HasPrefix(stream, whole) {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+
+	"rouse/internal/sse"
 )
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
@@ -57,11 +59,7 @@ func (s *session) begin() {
 // body changes an answer in one piece. What there is to tell beside it goes to
 // the stream of the session, if it has one.
 func (l *relay) body(r *http.Response, x *exchange) error {
-	body, err := io.ReadAll(io.LimitReader(r.Body, l.p.maxMessage()+1))
-	r.Body.Close()
-	if err == nil && int64(len(body)) > l.p.maxMessage() {
-		err = errLongEvent
-	}
+	body, err := l.p.body(r.Body)
 	if err != nil {
 		return err
 	}
@@ -161,20 +159,20 @@ func (b both) Close() error { return errors.Join(b.PipeReader.Close(), b.from.Cl
 
 // pass changes the events of a stream. Where it breaks and nobody can take it
 // up, the requests that are open get an answer of ours.
-func (l *relay) pass(events *events, s *stream, x *exchange) error {
+func (l *relay) pass(events *sse.Reader, s *stream, x *exchange) error {
 	resumable := false
 	for {
-		e, err := events.next()
+		e, err := events.Next()
 		if err != nil {
-			if !resumable || errors.Is(err, errLongEvent) {
+			if !resumable || errors.Is(err, sse.ErrTooLarge) {
 				l.broken(s, x, err)
 			}
-			if errors.Is(err, io.EOF) || errors.Is(err, errLongEvent) {
+			if errors.Is(err, io.EOF) || errors.Is(err, sse.ErrTooLarge) {
 				return nil
 			}
 			return err
 		}
-		resumable = resumable || e.id != ""
+		resumable = resumable || e.ID != ""
 		if err := s.write(x.s, e); err != nil {
 			return err
 		}
@@ -183,7 +181,7 @@ func (l *relay) pass(events *events, s *stream, x *exchange) error {
 
 func (l *relay) broken(s *stream, x *exchange, err error) {
 	why := "the server broke off"
-	if errors.Is(err, errLongEvent) {
+	if errors.Is(err, sse.ErrTooLarge) {
 		why = "the server: " + err.Error()
 	}
 	for _, id := range x.ids {
@@ -194,11 +192,11 @@ func (l *relay) broken(s *stream, x *exchange, err error) {
 }
 
 // write passes one event on.
-func (s *stream) write(talk *session, e event) error {
-	text := e.raw
-	if len(e.data) > 0 {
+func (s *stream) write(talk *session, e sse.Event) error {
+	text := e.Raw
+	if len(e.Data) > 0 {
 		var news []byte
-		out := each(e.data, func(m []byte) [][]byte {
+		out := each(e.Data, func(m []byte) [][]byte {
 			list := talk.server(m)
 			for len(list) > 1 {
 				news, list = append(news, dataEvent(list[0])...), list[1:]
@@ -208,7 +206,7 @@ func (s *stream) write(talk *session, e event) error {
 		if len(out) == 0 {
 			return nil
 		}
-		text = append(news, e.with(out[0])...)
+		text = append(news, withData(e, out[0])...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rouse/internal/object"
+	"rouse/internal/sse"
 )
 
 // Headers of streamable HTTP.
@@ -215,10 +216,7 @@ func (r *remote) answer(ctx context.Context, resp *http.Response, open func() bo
 	case "text/event-stream":
 		return r.stream(ctx, resp.Body, open)
 	case "application/json":
-		body, err := io.ReadAll(io.LimitReader(resp.Body, r.p.maxMessage()+1))
-		if err == nil && int64(len(body)) > r.p.maxMessage() {
-			err = errLongEvent
-		}
+		body, err := r.p.body(resp.Body)
 		if err != nil {
 			return err
 		}
@@ -251,18 +249,18 @@ func (r *remote) stream(ctx context.Context, body io.ReadCloser, open func() boo
 	last, wait := "", time.Second
 	for try := 0; ; {
 		events := r.p.events(body)
-		e, err := events.next()
-		for ; err == nil; e, err = events.next() {
+		e, err := events.Next()
+		for ; err == nil; e, err = events.Next() {
 			try = 0
-			last, wait = cmp.Or(e.id, last), cmp.Or(e.retry, wait)
-			if len(e.data) > 0 {
-				r.p.fromServer(r.s, e.data, r.emit)
+			last, wait = cmp.Or(e.ID, last), cmp.Or(e.Retry, wait)
+			if len(e.Data) > 0 {
+				r.p.fromServer(r.s, e.Data, r.emit)
 			}
 			if !open() {
 				return nil
 			}
 		}
-		if try++; last == "" || ctx.Err() != nil || try > resumes || errors.Is(err, errLongEvent) {
+		if try++; last == "" || ctx.Err() != nil || try > resumes || errors.Is(err, sse.ErrTooLarge) {
 			return err
 		}
 		resp, err := r.resume(ctx, last, wait)

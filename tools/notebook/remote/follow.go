@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"rouse/internal/sse"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
 )
@@ -44,20 +45,20 @@ type follower struct {
 
 // follow sends a job and gives its last event. When ctx ends the job is canceled;
 // its end is waited for all the same, for some time.
-func (r *Runtime) follow(ctx context.Context, action string, want wire.Job, emit func(notebook.Event)) (wire.Event, error) {
+func (r *Runtime) follow(ctx context.Context, action string, want wire.Job, emit func(notebook.Event)) (sse.Event, error) {
 	connecting, stop := context.WithTimeout(context.WithoutCancel(ctx), callTime)
 	base, instance, err := r.c.connect(connecting)
 	stop()
 	if err != nil {
-		return wire.Event{}, err
+		return sse.Event{}, err
 	}
 	want.ID, want.Seen = rand.Text(), r.seen
 	body, err := json.Marshal(want)
 	if err != nil {
-		return wire.Event{}, err
+		return sse.Event{}, err
 	}
 	if len(body) > wire.MaxBody {
-		return wire.Event{}, fmt.Errorf("the cell has more than %d bytes", wire.MaxBody)
+		return sse.Event{}, fmt.Errorf("the cell has more than %d bytes", wire.MaxBody)
 	}
 	f := &follower{c: r.c, url: base + "/v1/notebooks/" + r.name, action: action, id: want.ID, instance: instance, body: body, emit: emit}
 	going, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -123,7 +124,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // run reads the job's stream to its end, over as many connections as it takes.
-func (f *follower) run(ctx context.Context) (wire.Event, error) {
+func (f *follower) run(ctx context.Context) (sse.Event, error) {
 	wait, heard := firstWait, time.Now()
 	for {
 		before := f.next
@@ -150,7 +151,7 @@ func (f *follower) run(ctx context.Context) (wire.Event, error) {
 func (f *follower) judge(err error) error {
 	var no *refusal
 	if !errors.As(err, &no) {
-		if errors.Is(err, wire.ErrTooLarge) {
+		if errors.Is(err, sse.ErrTooLarge) {
 			return f.lost(err)
 		}
 		return nil
@@ -181,7 +182,7 @@ func (f *follower) lost(err error) error {
 
 // read makes one connection and reads what comes. It sends the job, or asks for
 // it if the server may have it.
-func (f *follower) read(ctx context.Context) (wire.Event, error) {
+func (f *follower) read(ctx context.Context) (sse.Event, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	q := request{method: http.MethodPost, url: f.url + "/" + f.action, instance: f.instance, body: f.body}
@@ -193,18 +194,20 @@ func (f *follower) read(ctx context.Context) (wire.Event, error) {
 	resp, err := f.c.send(ctx, q)
 	if err != nil {
 		f.sent = again || mayBeThere(err)
-		return wire.Event{}, err
+		return sse.Event{}, err
 	}
 	defer resp.Body.Close()
 	silent := time.AfterFunc(f.c.Silence, cancel)
 	defer silent.Stop()
-	events := wire.NewReader(heard{resp.Body, silent, f.c.Silence})
+	events := sse.NewReader(heard{resp.Body, silent, f.c.Silence}, wire.MaxEvent)
 	for {
 		e, err := events.Next()
+		if err == nil && e.Name != "" {
+			f.next, err = wire.Next(e)
+		}
 		if err != nil {
 			return e, err
 		}
-		f.next = e.Next
 		if e.Name == wire.EventCell || e.Name == wire.EventDone {
 			return e, nil
 		}
@@ -223,7 +226,7 @@ func mayBeThere(err error) bool {
 }
 
 // event passes on what a cell prints, and answers what it asks.
-func (f *follower) event(e wire.Event) {
+func (f *follower) event(e sse.Event) {
 	switch e.Name {
 	case wire.EventProgress:
 		var p wire.Progress

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"rouse/internal/sse"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
 )
@@ -104,7 +105,7 @@ func (r *Runtime) unknown(err error) notebook.Outcome {
 	return notebook.Outcome{Ended: notebook.Died, Error: err.Error(), Notes: notes, Lost: true}
 }
 
-func (r *Runtime) outcome(e wire.Event) notebook.Outcome {
+func (r *Runtime) outcome(e sse.Event) notebook.Outcome {
 	var out notebook.Outcome
 	if err := decode(e.Data, &out); err != nil {
 		return r.unknown(&unknown{err})
@@ -169,7 +170,7 @@ func (r *Runtime) do(ctx context.Context, action string, want wire.Job) error {
 }
 
 // doneError is the error that a job ended with.
-func doneError(e wire.Event) error {
+func doneError(e sse.Event) error {
 	if e.Name == wire.EventCell {
 		return context.Canceled // before it began
 	}

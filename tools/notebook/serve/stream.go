@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rouse/internal/disk"
+	"rouse/internal/sse"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
 )
@@ -55,7 +56,7 @@ func (s *stream) add(name string, v any) error {
 	}
 	b, err := wire.Encode(s.size, name, v)
 	if err == nil && len(b) > wire.MaxEvent {
-		err = wire.ErrTooLarge
+		err = sse.ErrTooLarge
 	}
 	if err == nil {
 		_, err = s.w.Write(b)

@@ -1,22 +1,13 @@
 package wire
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
-)
 
-// Event is one of a stream.
-type Event struct {
-	Name string
-	// Next is where the stream goes on after it.
-	Next int64
-	Data []byte
-}
+	"rouse/internal/sse"
+)
 
 // Encode makes the text of an event that begins at offset at of its stream.
 func Encode(at int64, name string, v any) ([]byte, error) {
@@ -30,59 +21,11 @@ func Encode(at int64, name string, v any) ([]byte, error) {
 	return fmt.Appendf(make([]byte, 0, size), form, name, at+int64(size), data), nil
 }
 
-// Reader reads the events of a stream.
-type Reader struct {
-	r *bufio.Reader
-}
-
-// NewReader reads the stream r.
-func NewReader(r io.Reader) *Reader { return &Reader{bufio.NewReaderSize(r, 64<<10)} }
-
-// Next is the next event that is whole; what is unknown is passed over.
-func (r *Reader) Next() (Event, error) {
-	var e Event
-	for {
-		line, err := r.line()
-		if err != nil {
-			return e, err
-		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(name) {
-		case "event":
-			e.Name = string(value)
-		case "data":
-			e.Data = append(e.Data, value...)
-		case "id":
-			if e.Next, err = strconv.ParseInt(string(value), 10, 64); err != nil {
-				return e, errors.New("an event with a bad id")
-			}
-		}
-		if len(line) == 0 && e.Name != "" {
-			return e, nil
-		}
-		if len(line) == 0 {
-			e = Event{}
-		}
+// Next is where the stream goes on after an event.
+func Next(e sse.Event) (int64, error) {
+	at, err := strconv.ParseInt(e.ID, 10, 64)
+	if err != nil {
+		return 0, errors.New("an event with a bad id")
 	}
-}
-
-// ErrTooLarge says that an event is larger than MaxEvent.
-var ErrTooLarge = errors.New("an event is too large")
-
-func (r *Reader) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.r.ReadSlice('\n')
-		if len(line)+len(part) > MaxEvent {
-			return nil, ErrTooLarge
-		}
-		line = append(line, part...)
-		if err == nil {
-			return bytes.TrimRight(line, "\r\n"), nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return nil, err
-		}
-	}
+	return at, nil
 }
