@@ -119,13 +119,9 @@ func (k *Keeper) rebuild(c *record, t trace) error {
 	if base == nil || err != nil {
 		return err
 	}
-	after, err := k.Home.LoadFile(k.Home.After(c.id))
-	if err == nil {
+	if after := k.saved(c); after != nil {
 		c.base, c.state, c.ended = base, after, true
 		return nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	state := base.Clone()
 	if err := journal.Rebuild(state, k.proven(c.id, t)); err != nil {
@@ -133,6 +129,21 @@ func (k *Keeper) rebuild(c *record, t trace) error {
 	}
 	c.base, c.state = base, state
 	return nil
+}
+
+// saved is the cycle's _after where active.yaml holds just that since: the journal
+// may have lost its end with the power. Before it was saved, a tool may have written
+// an _after of its own; then the journal alone says what the cycle had reached.
+func (k *Keeper) saved(c *record) *scratchpad.State {
+	after, err := k.Home.LoadFile(k.Home.After(c.id))
+	if err != nil {
+		return nil
+	}
+	active, hash, err := k.Home.Load()
+	if err != nil || hash == "" || hash == c.baseHash || !scratchpad.Equal(active, after) {
+		return nil
+	}
+	return after
 }
 
 // errLost says that _before is lost, and active.yaml no longer what it was.

@@ -113,12 +113,20 @@ func (c *record) end(end journal.End) error {
 	return c.journal.Append(&end)
 }
 
-// preserve writes _after, unless an interrupted sleep has.
+// preserve writes _after, unless an interrupted sleep has. One that says something
+// else is put aside.
 func (k *Keeper) preserve(c *record) error {
-	if c.reopened && exists(k.Home.After(c.id)) {
-		return nil
+	after, unproven := k.Home.After(c.id), k.Home.Unproven(c.id)
+	if c.reopened && exists(after) {
+		if found, err := k.Home.LoadFile(after); err == nil && scratchpad.Equal(found, c.state) {
+			return nil
+		}
+		err := c.journal.Append(&journal.Warning{Text: fmt.Sprintf("%s is not what the journal proves, and counts for nothing; it is kept as %s", k.Home.Rel(after), k.Home.Rel(unproven))})
+		if err := cmp.Or(err, k.disk().Rename(after, unproven)); err != nil {
+			return err
+		}
 	}
-	return c.state.Snapshot(k.disk(), k.Home.After(c.id))
+	return c.state.Snapshot(k.disk(), after)
 }
 
 // Conflict says that the state was edited while a cycle ran, and that both sides

@@ -18,12 +18,15 @@ const CycleForm = "20060102_150405"
 // name.
 type Kind string
 
-// The files that a cycle leaves: two of the logs and two of the memory.
+// The files that a cycle leaves: two of the logs and two of the memory, and of some
+// what was not believed of it.
 const (
 	JournalFile Kind = ".jsonl"
 	LogFile     Kind = ".log"
 	BeforeFile  Kind = "_before.yaml"
 	AfterFile   Kind = "_after.yaml"
+
+	UnprovenFile Kind = "_unproven.yaml"
 
 	resetFile Kind = "_reset.yaml" // of no cycle, but it takes an id
 )
@@ -48,7 +51,7 @@ func parse(name []byte) (id []byte, kind Kind, ok bool) {
 		return nil, "", false
 	}
 	id, rest = rest[:len(CycleForm)], rest[len(CycleForm):]
-	for _, kind := range []Kind{JournalFile, LogFile, BeforeFile, AfterFile, resetFile} {
+	for _, kind := range []Kind{JournalFile, LogFile, BeforeFile, AfterFile, UnprovenFile, resetFile} {
 		if string(rest) == string(kind) && logs == kind.inLogs() {
 			return id, kind, true
 		}

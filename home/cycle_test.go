@@ -13,7 +13,7 @@ import (
 func TestCycleFiles(t *testing.T) {
 	h := Home{t.TempDir()}
 	const id = "20260430_120000"
-	ours := []string{h.Journal(id), h.Log(id), h.Before(id), h.After(id)}
+	ours := []string{h.Journal(id), h.Log(id), h.Before(id), h.After(id), h.Unproven(id)}
 	for _, path := range append(slices.Clone(ours),
 		h.Reset(id), h.Active(), h.Slots(), filepath.Join(h.Logs(), id+"_before.yaml"), filepath.Join(h.Memory(), "cycle_"+id+".log"),
 		filepath.Join(h.Logs(), "cycle_"+id+".jsonl.bak"), filepath.Join(h.Logs(), "cycle_"+id+"_before.yaml"), filepath.Join(h.Logs(), "cycle_2026043a_120000.log")) {

@@ -70,6 +70,9 @@ func (h Home) Before(cycle string) string { return h.Left(BeforeFile, cycle) }
 // After is the snapshot of the state at sleep.
 func (h Home) After(cycle string) string { return h.Left(AfterFile, cycle) }
 
+// Unproven is a state of a cycle that its journal does not prove.
+func (h Home) Unproven(cycle string) string { return h.Left(UnprovenFile, cycle) }
+
 // Reset is where a reset puts the state; id has the form of a cycle's.
 func (h Home) Reset(id string) string { return h.Left(resetFile, id) }
 

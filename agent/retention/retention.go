@@ -115,7 +115,7 @@ func (s Store) cycles() ([]*cycle, error) {
 
 // files are the paths of what a cycle has left, the journal last.
 func (s Store) files(c *cycle) (list []string) {
-	for _, kind := range []home.Kind{home.LogFile, home.BeforeFile, home.AfterFile, home.JournalFile} {
+	for _, kind := range []home.Kind{home.LogFile, home.UnprovenFile, home.BeforeFile, home.AfterFile, home.JournalFile} {
 		if c.has(kind) {
 			list = append(list, s.Home.Left(kind, c.id))
 		}
