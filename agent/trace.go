@@ -26,8 +26,9 @@ type trace struct {
 	trust      *journal.Trust
 	made       map[string]string
 
-	doubts []string // what is not proven, and why
-	told   bool     // the journal says so already
+	gathered journal.Doubts
+	doubts   []string // what of it is not proven, and why
+	told     bool     // the journal says so already
 
 	calls      journal.Counts
 	key        []byte
@@ -44,9 +45,13 @@ func (k *Keeper) readTrace(id string, key []byte) (trace, error) {
 		if err != nil {
 			return t, err
 		}
+		t.gathered.Add(l)
 		if l.Doubt != "" {
 			t.doubt(l)
 			continue
+		}
+		if len(t.gathered) == 0 {
+			t.doubts, t.told = nil, false // a person vouched for them
 		}
 		if t.first.IsZero() {
 			t.first = l.Time
@@ -148,7 +153,7 @@ func (c *record) tellDoubt(t trace) error {
 	if t.slept == nil {
 		return nil
 	}
-	t.slept.Unproven = len(t.doubts)
+	t.slept.Unproven, t.slept.Vouched = len(t.doubts), nil
 	return cmp.Or(c.journal.Append(t.slept), c.journal.Sync())
 }
 

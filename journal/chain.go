@@ -172,7 +172,7 @@ func (c *Chain) ends(list []Event) bool {
 	if c.key == nil {
 		return true
 	}
-	if len(list) > 1 {
+	if len(list) > 1 && Sealed(list[1].Line) { // else it may be the first one that is
 		c.last = macOf(list[1].Line)
 	}
 	return list[0].Cycle == c.cycle && c.follow(list[0].Line) == ""

@@ -289,6 +289,8 @@ type Sleep struct {
 	// Unproven counts the lines of an interrupted cycle that its journal's chain
 	// does not prove: the memory has nothing of them.
 	Unproven int `json:"unproven,omitempty"`
+	// Vouched is for lines that a person vouched for later.
+	Vouched *Vouched `json:"vouched,omitempty"`
 	// Left has the SHA-256 of the files of the home that others may change, by name,
 	// as the cycle left them, and Changed what others changed since the cycle before.
 	Left    map[string]string `json:"left,omitempty"`

@@ -68,19 +68,26 @@ func (s *Setup) CheckURLAlone() error {
 	return alone.CheckURL()
 }
 
-// Accept accepts what cycles refuse and [Setup.AcceptServer] is not for; it says
-// in words what that is.
+// Accept accepts what cycles refuse or do not apply and [Setup.AcceptServer] is not
+// for; it says in words what that is.
 func (s *Setup) Accept() (accepted []string, err error) {
+	k := s.keeper(s.Hidden())
+	vouched, err := k.Vouch()
+	for _, v := range vouched {
+		accepted = append(accepted, v.String())
+	}
+	if err != nil {
+		return accepted, err
+	}
 	if s.CheckURL() != nil {
-		err = trust.Accept(s.Home, disk.OS{}, s.found().SetBaseURL)
+		if err := trust.Accept(s.Home, disk.OS{}, s.found().SetBaseURL); err != nil {
+			return accepted, err
+		}
 		where := "model.base_url as rouse.yaml has it"
 		if named := s.found().Where; named != "" {
 			where = named
 		}
 		accepted = append(accepted, where)
-	}
-	if err != nil {
-		return nil, err
 	}
 	return accepted, nil
 }

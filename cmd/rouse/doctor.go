@@ -27,7 +27,9 @@ With --mend the home and what is private in it are closed to other users first (
 says what was changed. Links are not followed.
 
 With --accept it first accepts what another hand may have changed since the last cycle, and what
-cycles refuse until then: model.base_url in rouse.yaml.
+cycles refuse until then: model.base_url in rouse.yaml. So are lines of journals that are not
+proven: what they change is applied to the memory, but where that changed meanwhile. An
+interrupted cycle is settled first, so no cycle may be awake then (75).
 
 Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 		Example: `  rouse doctor
@@ -54,7 +56,7 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 	c.Flags().BoolVar(&mend, "mend", false, "close the home to other users of the machine")
 	c.Flags().BoolVar(&inside, "inside", false, "check as the process that --unattended starts")
 	_ = c.Flags().MarkHidden("inside")
-	c.Flags().BoolVar(&accept, "accept", false, "accept what cycles refuse because another hand may have changed it")
+	c.Flags().BoolVar(&accept, "accept", false, "accept what cycles refuse or do not apply because another hand may have changed it")
 	return a.withJSON(c)
 }
 

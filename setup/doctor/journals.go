@@ -9,17 +9,15 @@ import (
 	"rouse/setup"
 )
 
-// verified is how many journals the doctor checks.
-const verified = 20
-
 func checkJournals(h home.Home) setup.Check {
-	n, doubts, err := agent.Verify(h, verified)
+	n, doubts, err := agent.Verify(h, agent.Checked)
 	switch {
 	case err != nil:
 		return setup.Check{Check: "journals", Found: err.Error()}
 	case len(doubts) > 0:
 		return setup.Check{Check: "journals", Found: strings.Join(doubts, "; "),
-			Hint: "what is not proven was forged, damaged, or written by an older rouse; an interrupted cycle is settled without it"}
+			Hint: "what is not proven was forged, damaged, or written by an older rouse, and an interrupted cycle is settled without it; " +
+				"compare it with the snapshots of that cycle, and to apply it to the memory run rouse doctor --accept"}
 	case n == 0:
 		return setup.Check{Check: "journals", OK: true, Found: "none with a mac yet"}
 	}
