@@ -54,7 +54,7 @@ func (r *Runner) environ(c Command, number int) []string {
 		}
 	}
 	mark := r.markOf(number)
-	if outer := lookup(r.Env, markVariable); outer != "" {
+	if outer := Lookup(r.Env, markVariable); outer != "" {
 		mark = outer + "/" + mark
 	}
 	return append(env, markVariable+"="+mark)
@@ -63,8 +63,8 @@ func (r *Runner) environ(c Command, number int) []string {
 // markOf is the mark of the process of this number.
 func (r *Runner) markOf(number int) string { return fmt.Sprintf("%s.%d", r.mark, number) }
 
-// lookup is the last value of a variable, the one that counts.
-func lookup(env []string, name string) string {
+// Lookup is the last value of a variable, the one that counts.
+func Lookup(env []string, name string) string {
 	for _, e := range slices.Backward(env) {
 		if value, ok := strings.CutPrefix(e, name+"="); ok {
 			return value
@@ -73,10 +73,10 @@ func lookup(env []string, name string) string {
 	return ""
 }
 
-// lookPath finds a program in the child's PATH, which may differ from ours. A
+// LookPath finds a program in a child's PATH, which may differ from ours. A
 // relative folder in PATH is passed over: what stands in the current folder
 // must not replace a program.
-func lookPath(program, path string) (string, error) {
+func LookPath(program, path string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil
 	}

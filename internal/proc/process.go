@@ -63,7 +63,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 
 func (p *Process) start(ctx context.Context, c Command) error {
 	env := p.runner.environ(c, p.number)
-	program, err := lookPath(c.Argv[0], lookup(env, "PATH"))
+	program, err := LookPath(c.Argv[0], Lookup(env, "PATH"))
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func marks(pid int) string {
 	if err != nil {
 		return ""
 	}
-	return lookup(strings.Split(string(b), "\x00"), markVariable)
+	return Lookup(strings.Split(string(b), "\x00"), markVariable)
 }
 
 // carries tells whether a value of ROUSE_CHILD has the mark of a process, or that

@@ -35,7 +35,7 @@ func InstallEnviron(environ []string) []string {
 		}
 	}
 	for _, n := range uvNames {
-		if value := lookup(environ, n[0]); value != "" && lookup(environ, n[1]) == "" {
+		if value := proc.Lookup(environ, n[0]); value != "" && proc.Lookup(environ, n[1]) == "" {
 			kept = append(kept, n[1]+"="+value)
 		}
 	}

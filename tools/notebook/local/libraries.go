@@ -37,7 +37,7 @@ func (c Config) Known(dir string) (libraries []string, found bool) {
 	if c.Python == "" {
 		c.Python = "python3"
 	}
-	when := changed(c.Python, lookup(c.Runner.Env, "PATH"))
+	when := changed(c.Python, proc.Lookup(c.Runner.Env, "PATH"))
 	var have probed
 	if b, err := os.ReadFile(filepath.Join(dir, librariesName)); err == nil && json.Unmarshal(b, &have) == nil &&
 		have.Python == c.Python && have.Changed == when && !c.Isolated {
@@ -60,7 +60,7 @@ func (c Config) Libraries(ctx context.Context, dir string) ([]string, error) {
 		return nil, nil
 	}
 	name := filepath.Join(dir, librariesName)
-	want := probed{Python: c.Python, Changed: changed(c.Python, lookup(c.Runner.Env, "PATH"))}
+	want := probed{Python: c.Python, Changed: changed(c.Python, proc.Lookup(c.Runner.Env, "PATH"))}
 	var have probed
 	if b, err := os.ReadFile(name); err == nil && json.Unmarshal(b, &have) == nil && have.Python == want.Python && have.Changed == want.Changed {
 		return have.Libraries, nil

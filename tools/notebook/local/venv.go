@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -123,18 +122,15 @@ func (r *Runtime) interpreter() string { return r.path(venvName, "bin", "python"
 
 // uv is the path of uv in the children's PATH; empty if it is not installed.
 func (r *Runtime) uv() string {
-	for _, dir := range filepath.SplitList(lookup(r.c.Runner.Env, "PATH")) {
-		file := filepath.Join(dir, "uv")
-		if fi, err := os.Stat(file); err == nil && filepath.IsAbs(dir) && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
-			return file
-		}
+	if file, err := proc.LookPath("uv", proc.Lookup(r.c.Runner.Env, "PATH")); err == nil {
+		return file
 	}
 	return ""
 }
 
 // environ is what processes of the environment get beside the Runner's.
 func (r *Runtime) environ() []string {
-	path := lookup(r.c.Runner.Env, "PATH")
+	path := proc.Lookup(r.c.Runner.Env, "PATH")
 	if path == "" {
 		path = "/usr/local/bin:/usr/bin:/bin"
 	}
@@ -166,14 +162,4 @@ func (r *Runtime) command(ctx context.Context, c proc.Command) (string, error) {
 		return "", errors.New(strings.TrimSpace(exit.String() + "\n" + said.String()))
 	}
 	return said.String(), nil
-}
-
-func lookup(env []string, name string) string {
-	value := ""
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }
