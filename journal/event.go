@@ -40,6 +40,7 @@ import (
 	"fmt"
 	"time"
 
+	"rouse/internal/jsonl"
 	"rouse/internal/proc"
 	"rouse/scratchpad"
 )
@@ -408,11 +409,6 @@ func (e *Event) UnmarshalJSON(line []byte) error {
 
 // encode is json.Marshal that leaves <, > and & readable.
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	line, err := jsonl.Marshal(v)
+	return bytes.TrimSuffix(line, []byte("\n")), err
 }

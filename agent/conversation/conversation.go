@@ -13,7 +13,6 @@
 package conversation
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/internal/jsonl"
 	"rouse/internal/redact"
 	"rouse/tools"
 )
@@ -123,11 +123,9 @@ func cut(reply model.Reply) error {
 
 // encode is a value as JSON that leaves <, > and & readable.
 func encode(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	line, err := jsonl.Marshal(v)
+	if err != nil {
 		return fmt.Sprintf(`{"ok":false,"error":%q}`, err)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(string(line), "\n")
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"rouse/internal/jsonl"
 )
 
 // ParseCall reads a tool call as people write it, on one line: the tool's name,
@@ -123,9 +125,6 @@ func parseJSON(text string) (value []byte, rest string, err error) {
 
 // encode is JSON without the escapes that only HTML needs.
 func encode(value any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(value) // strings and raw messages that were valid always encode
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	line, _ := jsonl.Marshal(value) // strings and raw messages that were valid always encode
+	return bytes.TrimSuffix(line, []byte("\n"))
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"rouse/agent/model"
+	"rouse/internal/jsonl"
 )
 
 type object = map[string]any
@@ -127,11 +128,9 @@ func pieces(text string) []string {
 }
 
 func encode(o object) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(o); err != nil {
+	line, err := jsonl.Marshal(o)
+	if err != nil {
 		panic("modeltest: " + err.Error())
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return bytes.TrimRight(line, "\n")
 }
