@@ -21,6 +21,15 @@ type Dotenv struct {
 // read, and whose child a process is says the one that started it.
 var unheard = [...]string{"ROUSE_HOME", "ROUSE_CHILD"}
 
+// IsProxy says whether a variable names a proxy, or who needs none.
+func IsProxy(name string) bool {
+	switch strings.ToLower(name) {
+	case "http_proxy", "https_proxy", "all_proxy", "no_proxy":
+		return true
+	}
+	return false
+}
+
 // Alone is the process as it was started, without the .env of a home.
 func (p Process) Alone() Process {
 	if p.Dotenv != nil {

@@ -26,12 +26,15 @@ func (a *app) openHome() (home.Home, error) {
 }
 
 // readEnv takes in the variables of the home's .env. The libraries that look into
-// the environment by themselves, for a time zone or a proxy, find them too.
+// the environment by themselves, for a time zone, find them too, but not a proxy: the model's key would go through it,
+// and a tool can write .env.
 func (a *app) readEnv(h home.Home) {
 	p := a.process().In(h)
 	a.environ, a.dotenv = p.Environ, p.Dotenv
 	for _, v := range p.Dotenv.Added {
-		_ = os.Setenv(v.Name, v.Value) // whose name and value are fit for it
+		if !setup.IsProxy(v.Name) {
+			_ = os.Setenv(v.Name, v.Value) // whose name and value are fit for it
+		}
 	}
 }
 

@@ -65,6 +65,11 @@ func (d Doctor) checkVariables(h home.Home) []setup.Check {
 	if c.OK = true; slices.ContainsFunc(env.All, func(v vault.Variable) bool { return v.Name == "ROUSE_HOME" }) {
 		c.Hint = "ROUSE_HOME in it counts for nothing: the home is found first"
 	}
+	for _, v := range env.Added {
+		if setup.IsProxy(v.Name) {
+			c.Hint = v.Name + " in it is not for the model: set a proxy in the environment, such as that of the crontab"
+		}
+	}
 	if err := vault.CheckEnv(h.Env()); err != nil {
 		c.Hint = err.Error()
 	}
