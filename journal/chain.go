@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"iter"
 	"os"
@@ -25,22 +26,23 @@ type Chain struct {
 	cycle string
 	seq   int
 	key   []byte
-	last  []byte // mac of the line before
+	keyed hash.Hash // of the key, made once
+	last  []byte    // mac of the line before
 }
 
 // NewChain is the chain of a journal that has no line yet. Without a key lines
 // are not sealed, and all are taken for proven, as before homes had a key.
 func NewChain(key []byte, cycle string) *Chain {
-	c := &Chain{cycle: cycle, key: key}
+	c := &Chain{cycle: cycle, key: key, keyed: hmac.New(sha256.New, key)}
 	c.last = c.mac([]byte("rouse journal " + cycle))
 	return c
 }
 
 func (c *Chain) mac(body []byte) []byte {
-	h := hmac.New(sha256.New, c.key)
-	h.Write(c.last)
-	h.Write(body)
-	return h.Sum(nil)
+	c.keyed.Reset()
+	c.keyed.Write(c.last)
+	c.keyed.Write(body)
+	return c.keyed.Sum(nil)
 }
 
 // seal gives the line with its mac.
