@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/frame"
 	"rouse/internal/object"
 	"rouse/internal/proc"
-	"rouse/tools/mcp"
 )
 
 // backend is a server as one client has it. What it says goes to a function that
@@ -61,7 +61,7 @@ func (p *Proxy) start(ctx context.Context, s *session, emit func([]byte)) (backe
 	stderr := p.Redact.Writer(p.Stderr)
 	c := &child{input: input, grace: p.grace(), gone: make(chan struct{})}
 	c.process, err = p.Runner.Start(ctx, proc.Command{
-		Argv: p.Command, Stdin: stdin, Stdout: mcp.Frame(p.maxMessage(), take, lost), Stderr: stderr,
+		Argv: p.Command, Stdin: stdin, Stdout: p.lines(take, lost), Stderr: stderr,
 	})
 	if err != nil {
 		input.Close()
@@ -74,6 +74,14 @@ func (p *Proxy) start(ctx context.Context, s *session, emit func([]byte)) (backe
 		close(c.gone)
 	})
 	return c, nil
+}
+
+// patience is how many times the size of a message a line may have before nobody
+// reads on.
+const patience = 8
+
+func (p *Proxy) lines(take func([]byte), lost func(error)) *frame.Lines {
+	return &frame.Lines{Max: p.maxMessage(), Patience: patience, Line: take, Lost: lost}
 }
 
 // fromServer takes one line of the server's output.
@@ -252,9 +260,9 @@ func (p *Proxy) listen(ctx context.Context, in io.Reader, t *talk) error {
 		}
 	}
 	lost := func(why error) { t.emit(failure(nil, codeInvalid, "the message is too long: "+why.Error())) }
-	frame := mcp.Frame(p.maxMessage(), take, lost)
-	_, err := io.Copy(frame, in)
-	_, _ = frame.Write([]byte("\n")) // a last line without its end
+	lines := p.lines(take, lost)
+	_, err := io.Copy(lines, in)
+	_, _ = lines.Write([]byte("\n")) // a last line without its end
 	if err != nil {
 		return fmt.Errorf("read from the client: %w", err)
 	}

@@ -46,7 +46,7 @@ var rules = map[string][]string{
 	"scratchpad/observation": {"internal"},
 	"tools":                  {"internal/disk", "internal/object", "internal/proc", "internal/redact"},
 	"tools/notebook":         {"tools", "internal"},
-	"tools/mcp":              {"internal/disk", "internal/proc", "internal/redact"},
+	"tools/mcp":              {"internal/disk", "internal/frame", "internal/proc", "internal/redact"},
 	"internal":               {},
 	"internal/disk":          {},
 	"internal/jsonl":         {"internal/disk"},

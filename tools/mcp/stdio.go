@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rouse/internal/frame"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 )
@@ -69,7 +70,7 @@ func (s *server) start(ctx context.Context) (*pipes, error) {
 	var err error
 	p.process, err = s.o.Runner.Start(ctx, proc.Command{
 		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: env,
-		Stdin: source, Stdout: &framer{max: s.o.MaxMessage, line: p.line, lost: p.lost}, Stderr: p.stderr,
+		Stdin: source, Stdout: &frame.Lines{Max: s.o.MaxMessage, Patience: patience, Line: p.line, Lost: p.lost}, Stderr: p.stderr,
 	})
 	if err != nil {
 		return nil, err

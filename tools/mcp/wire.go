@@ -22,10 +22,3 @@ func Unwrap(out io.Writer, result json.RawMessage, hide *redact.Redactor) (tools
 	}
 	return unwrapper{out: out, hide: hide}.unwrap(res, result), nil
 }
-
-// Frame gives a writer that cuts what is written to it into lines of at most max
-// bytes and holds no more than one of them; line must not keep what it gets. Of a
-// longer line lost is told, and Write fails when it goes on without end.
-func Frame(max int64, line func([]byte), lost func(error)) io.Writer {
-	return &framer{max: max, line: line, lost: lost}
-}

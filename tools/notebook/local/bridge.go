@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/frame"
 	"rouse/tools/notebook"
 )
 
@@ -45,37 +46,38 @@ type answer struct {
 
 // serve answers requests until there can be no more.
 func (b *bridge) serve(k *kernel) {
-	lines, free := newLines(b.from, maxRequest), make(chan struct{}, maxCalls)
-	for {
-		line, err := lines.next()
-		if err != nil {
-			return
-		}
+	free := make(chan struct{}, maxCalls)
+	io.Copy(&frame.Lines{Max: maxRequest, Line: func(line []byte) {
 		var q request
-		if json.Unmarshal(line, &q) != nil || q.ID == 0 {
-			continue
+		if json.Unmarshal(line, &q) == nil && q.ID != 0 {
+			b.request(k, q, free)
 		}
-		cell := k.join(q.Nonce)
-		if cell == nil {
-			b.answer(answer{ID: q.ID, Error: "no cell is running: call this while one is"})
-			continue
-		}
-		select {
-		case free <- struct{}{}:
-		case <-cell.ctx.Done():
-			cell.calls.Done()
-			continue
-		}
-		go func() {
-			defer cell.calls.Done()
-			defer func() { <-free }()
-			a := answer{ID: q.ID}
-			if a.Value, err = b.do(cell, q); err != nil {
-				a.Error = err.Error()
-			}
-			b.answer(a)
-		}()
+	}}, b.from)
+}
+
+// request answers one of a cell that runs, beside others as far as there is free room.
+func (b *bridge) request(k *kernel, q request, free chan struct{}) {
+	cell := k.join(q.Nonce)
+	if cell == nil {
+		b.answer(answer{ID: q.ID, Error: "no cell is running: call this while one is"})
+		return
 	}
+	select {
+	case free <- struct{}{}:
+	case <-cell.ctx.Done():
+		cell.calls.Done()
+		return
+	}
+	go func() {
+		defer cell.calls.Done()
+		defer func() { <-free }()
+		value, err := b.do(cell, q)
+		a := answer{ID: q.ID, Value: value}
+		if err != nil {
+			a.Error = err.Error()
+		}
+		b.answer(a)
+	}()
 }
 
 // join counts a call to the bridge as one of the cell of that nonce, which

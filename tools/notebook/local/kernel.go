@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"rouse/internal/frame"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 )
@@ -145,22 +147,16 @@ func (k *kernel) read() {
 // listen passes on what the process reports. A line that is no message is none.
 func (k *kernel) listen() {
 	defer close(k.messages)
-	lines := newLines(k.reports, maxMessage)
-	for {
-		line, err := lines.next()
-		if err != nil {
-			return
-		}
+	io.Copy(&frame.Lines{Max: maxMessage, Line: func(line []byte) {
 		var m message
 		if json.Unmarshal(line, &m) != nil || m.Is == "" {
-			continue
+			return
 		}
 		select {
 		case k.messages <- m:
-		case <-k.stop:
-			return
+		case <-k.stop: // and then there is no more to read
 		}
-	}
+	}}, k.reports)
 }
 
 // send asks the process for something, under a new nonce, which it returns.

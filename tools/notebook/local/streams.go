@@ -1,9 +1,7 @@
 package local
 
 import (
-	"bufio"
 	"errors"
-	"io"
 	"os"
 	"syscall"
 	"time"
@@ -105,42 +103,5 @@ func (k *kernel) pass(name notebook.Stream, b []byte) bool {
 		if r.output(name, b) {
 			return true
 		}
-	}
-}
-
-// lines reads lines of bounded length.
-type lines struct {
-	r    *bufio.Reader
-	max  int
-	line []byte
-}
-
-func newLines(r io.Reader, limit int) *lines {
-	return &lines{r: bufio.NewReaderSize(r, streamBuffer), max: limit}
-}
-
-// next is the next line that is not empty, valid until the one after it. One
-// that is too long is left out.
-func (l *lines) next() ([]byte, error) {
-	for long := false; ; {
-		part, err := l.r.ReadSlice('\n')
-		if len(l.line)+len(part) > l.max {
-			long = true
-		}
-		if !long {
-			l.line = append(l.line, part...)
-		}
-		if err == bufio.ErrBufferFull {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		line := l.line
-		l.line = l.line[:0]
-		if !long && len(line) > 1 {
-			return line, nil
-		}
-		long = false
 	}
 }
