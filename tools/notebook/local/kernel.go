@@ -41,7 +41,8 @@ type message struct {
 	// of ready and saved
 	Python     string      `json:"python"`
 	Restored   []string    `json:"restored"`
-	Dropped    [][2]string `json:"dropped"` // name, why
+	Imported   []string    `json:"imported"` // again
+	Dropped    [][2]string `json:"dropped"`  // name, why
 	Unreadable string      `json:"unreadable"`
 	Time       float64     `json:"time"` // seconds since 1970
 }

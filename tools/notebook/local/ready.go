@@ -140,6 +140,9 @@ func (r *Runtime) tell(m message) {
 	if len(m.Restored) > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("restored %d variables%s: %s", len(m.Restored), at(m.Time), listed(m.Restored)))
 	}
+	if len(m.Imported) > 0 {
+		r.notes = append(r.notes, "imported again: "+listed(m.Imported))
+	}
 	if len(m.Dropped) > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("not restored: %s", reasons(m.Dropped)))
 	}

@@ -71,6 +71,49 @@ globals()["a b\n"] = 3
 	}
 }
 
+// TestImports: what import statements bound is imported again, whatever it is and
+// as often as the notebook is closed; what stands for something else by now is not.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	c.SaveTimeout = 8 * time.Second
+	if err := os.WriteFile(filepath.Join(c.Workspace, "mine.py"), []byte("import threading\nlock = threading.Lock()\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Workspace, "gone.py"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := closed(t, c, `
+import math, os.path as p, xml.dom, xml.etree.ElementTree, gone
+import json as j
+from mine import lock as guard
+from string import *
+from os import environ
+try:
+    import nosuch
+except ImportError:
+    from sys import stdout as out
+def f():
+    import csv
+from math import pi
+pi = 3
+os = 7
+`)
+	if err := os.Remove(filepath.Join(c.Workspace, "gone.py")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		x := nt.Exec(t, r, "import sys as s\n(math.floor(2.5), p.sep, xml.dom.__name__, xml.etree.ElementTree.__name__, j.dumps(1), guard is s.modules['mine'].lock, digits, environ is s.modules['os'].environ, out.name != '', pi, os, 'csv' in globals())")
+		nt.Want(t, x, "(2, '/', 'xml.dom', 'xml.etree.ElementTree', '1', True, '0123456789', True, True, 3, 7, False)")
+		if !x.Note("imported again: math, p, xml, ") || x.Note("again: gone") || x.Note("import math again") {
+			t.Errorf("notes %q", x.Notes)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestDamagedVariables: a file that is cut, changed or poisonous costs what is
 // in it, not the notebook.
 func TestDamagedVariables(t *testing.T) {

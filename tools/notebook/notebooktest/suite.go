@@ -231,9 +231,9 @@ huge = bytes(101_000_000)
 		t.Fatal(err)
 	}
 	r = opened()
-	c := Exec(t, r, "(n, text, many, callable(install), [v for v in ('lock', 'file', 'gen', 'bad', 'huge', 'math') if v in globals()])")
-	Want(t, c, "(7, 'é', {'a': [1, 2]}, True, [])")
-	for _, note := range []string{"restored", "n, text, many", "lock (", "file (it holds an open file)", "bad (RuntimeError: no)", "huge (too large", "math (a module; import math again)"} {
+	c := Exec(t, r, "(n, text, many, callable(install), math.floor(2.5), threading.Lock.__name__ != '', [v for v in ('lock', 'file', 'gen', 'bad', 'huge') if v in globals()])")
+	Want(t, c, "(7, 'é', {'a': [1, 2]}, True, 2, True, [])")
+	for _, note := range []string{"restored", "n, text, many", "lock (", "file (it holds an open file)", "bad (RuntimeError: no)", "huge (too large", "imported again: math, threading"} {
 		if !c.Note(note) {
 			t.Errorf("no note of %q in %q", note, c.Notes)
 		}

@@ -12,6 +12,7 @@ import types
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import helpers, show
+from .imports import Imports
 from .wire import Bridge, Wire, private
 
 # The descriptors that the driving program hands over.
@@ -38,6 +39,7 @@ class Session:
         self.workspace = self.folder = ""  # folder is where %cd went
         self.ending: List[Callable[[], None]] = []  # what the end of the cell does
         self.secrets: Tuple[str, ...] = ()
+        self.imports = Imports()
         self.module = types.ModuleType("__main__")
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
@@ -105,9 +107,11 @@ class Session:
         _sources[name] = (len(code), None, code.splitlines(True), name)
         tree = self._parsed(code, name)
         self.ending.clear()
+        kept = ast.Module(list(tree.body), [])
         try:
             return self._run(tree, name, code.rstrip().endswith(";"))
         finally:
+            self.imports.note(kept)
             for end in reversed(self.ending):
                 end()
 
@@ -184,7 +188,7 @@ class Session:
         if config.get("variables"):
             from . import variables
 
-            ready.update(variables.restore(self.module.__dict__, config["variables"], config["seconds"]))
+            ready.update(variables.restore(self, config["variables"], config["seconds"]))
             self._flush()
         self.wire.send(ready)
 
@@ -207,7 +211,7 @@ class Session:
         from . import variables
 
         self.prepare()
-        report = variables.save(self.module.__dict__, self.helpers, self.secrets, message)
+        report = variables.save(self, message)
         self._flush()
         return dict(report, **{"is": "saved"})
 

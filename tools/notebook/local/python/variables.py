@@ -2,9 +2,9 @@
 
 The file is a line that names the format, then for each variable a line of JSON
 with its name and size followed by its pickle, then a line of JSON that ends it.
-A variable that cannot be saved or restored loses only itself. Never saved are
-modules, whatever holds an open file, our own helpers, and values that contain a
-credential of this process.
+What was imported is a line without a pickle, and is imported again. A variable
+that cannot be saved or restored loses only itself. Never saved are whatever holds
+an open file, our own helpers, and values that contain a credential of this process.
 """
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import signal
 import time
 import types
 from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+from .imports import Imports, again
 
 FORMAT = b"rouse variables 1\n"
 Report = Dict[str, Any]
@@ -97,16 +99,19 @@ def _pickler() -> Callable[[Any, Any], None]:
     return dump
 
 
-def save(names: Dict[str, Any], helpers: Dict[str, Any], secrets: Tuple[str, ...], order: Dict[str, Any]) -> Report:
+def save(session: Any, order: Dict[str, Any]) -> Report:
     """Writes the variables to order["path"], and says which and which not."""
+    names, helpers, secrets = session.module.__dict__, session.helpers, session.secrets
     total, clock = order["bytes"], _Clock(order["seconds"])
     banned = [v.encode() for v in (os.environ.get(s, "") for s in secrets) if len(v) >= 8]
     dump, saved, dropped, left = _pickler(), [], [], total
     with open(order["path"], "wb") as out:
         out.write(FORMAT)
-        for name, value in list(names.items()):
-            if _ours(name, value, helpers):
-                continue
+        wanted = {n: v for n, v in names.items() if not _ours(n, v, helpers)}
+        for name, origin in _imported(wanted, session.imports):
+            out.write(json.dumps({"name": name, "bytes": 0, "import": origin}).encode() + b"\n")
+            del wanted[name]
+        for name, value in wanted.items():
             try:
                 data = _pickled(dump, value, (left, total), clock)
                 if any(b in data for b in banned):
@@ -120,6 +125,10 @@ def save(names: Dict[str, Any], helpers: Dict[str, Any], secrets: Tuple[str, ...
             saved.append(name)
         out.write(json.dumps({"end": len(saved), "dropped": dropped, "time": time.time()}).encode() + b"\n")
     return {"saved": saved, "dropped": dropped}
+
+
+def _imported(names: Dict[str, Any], imports: Imports) -> List[Tuple[str, List[Any]]]:
+    return [(n, o) for n, o in ((n, imports.origin(n, v)) for n, v in names.items()) if o]
 
 
 def _ours(name: str, value: Any, helpers: Dict[str, Any]) -> bool:
@@ -137,10 +146,12 @@ def _pickled(dump: Callable[[Any, Any], None], value: Any, limits: Tuple[int, in
     return out.data
 
 
-def restore(names: Dict[str, Any], path: str, seconds: float) -> Report:
+def restore(session: Any, path: str, seconds: float) -> Report:
     """Puts the variables of a file back, one by one, and says which and which not."""
+    names: Dict[str, Any] = session.module.__dict__
     restored: List[str] = []
-    report: Report = {"restored": restored, "dropped": []}
+    imported: List[str] = []
+    report: Report = {"restored": restored, "imported": imported, "dropped": []}
     clock = _Clock(seconds)
     try:
         for header, data in _entries(path):
@@ -151,8 +162,12 @@ def restore(names: Dict[str, Any], path: str, seconds: float) -> Report:
             name = header["name"]
             try:
                 with clock.share():
-                    names[name] = _at_home(pickle.loads(data), names)
-                restored.append(name)
+                    if "import" in header:
+                        names[name] = again(*header["import"])
+                        session.imports.keep(name, header["import"])
+                    else:
+                        names[name] = _at_home(pickle.loads(data), names)
+                (imported if "import" in header else restored).append(name)
             except BaseException as error:
                 report["dropped"].append([name, _why(error)])
     except (OSError, ValueError, KeyError) as error:
