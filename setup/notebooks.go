@@ -55,7 +55,21 @@ func (s *Setup) manager(hide *redact.Redactor, llm notebook.LLM) (*notebook.Mana
 	if err != nil {
 		return nil, err
 	}
-	return &notebook.Manager{Dir: s.Home.Notebooks(), FS: disk.OS{}, Open: open, Redact: hide, Now: s.Now}, nil
+	granted, err := s.credentials()
+	if err != nil {
+		return nil, err
+	}
+	return &notebook.Manager{Dir: s.Home.Notebooks(), FS: disk.OS{}, Open: open, Variables: granted.names(), Redact: hide, Now: s.Now}, nil
+}
+
+// names are those of the variables, without their values.
+func (c credentials) names() []string {
+	var list []string
+	for _, e := range c.env {
+		name, _, _ := strings.Cut(e, "=")
+		list = append(list, name)
+	}
+	return list
 }
 
 // runtimes opens the runtimes: processes of ours, or those of a server.

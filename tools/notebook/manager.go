@@ -37,6 +37,8 @@ type Manager struct {
 	FS  disk.FS
 	// Open makes the runtime of the notebook with that name, whose folder is dir.
 	Open func(name, dir string) (Runtime, error)
+	// Variables are the names of the credentials that cells see in their environment.
+	Variables []string
 	// Redact cleans what is kept, shown and told. Nil keeps everything.
 	Redact *redact.Redactor
 	Now    func() time.Time

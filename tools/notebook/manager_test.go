@@ -119,6 +119,10 @@ func TestTool(t *testing.T) {
 	if tool := Tool(m, []string{"pandas 2"}); !strings.HasSuffix(tool.Description, "- Already there: pandas 2.") {
 		t.Error("the description names no libraries")
 	}
+	m.Variables = []string{"DS_PG__HOST", "DS_PG__PASSWORD"}
+	if tool := Tool(m, nil); !strings.HasSuffix(tool.Description, "never print their values: DS_PG__HOST, DS_PG__PASSWORD.") {
+		t.Errorf("description %q", tool.Description)
+	}
 }
 
 // TestNames: a name is that of a folder below ours, and of no other.

@@ -29,6 +29,9 @@ func Tool(m *Manager, libraries []string) tools.Tool {
 	if len(libraries) > 0 {
 		text += "\n- Already there: " + strings.Join(libraries, ", ") + "."
 	}
+	if len(m.Variables) > 0 {
+		text += "\n- Credentials that cells have in os.environ; never print their values: " + strings.Join(m.Variables, ", ") + "."
+	}
 	t := tools.New("notebook", text, func(ctx context.Context, call tools.Call, a arguments) tools.Result {
 		return m.do(ctx, call, a)
 	})
