@@ -189,24 +189,27 @@ func (a *app) newNotebookView() *cobra.Command {
 }
 
 func (a *app) newNotebookDump() *cobra.Command {
-	var ipynb bool
+	var ipynb, all bool
 	c := &cobra.Command{
 		Use:   "dump NAME",
 		Short: "Write the cells as Markdown, or as a Jupyter notebook",
 		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error {
-				if !ipynb {
-					return m.Dump(args[0], shown(a.stdout))
-				}
 				s, err := m.Store(args[0])
-				if err != nil {
+				switch {
+				case err != nil:
 					return err
+				case ipynb:
+					return s.Ipynb(a.stdout)
+				case all:
+					return s.DumpAll(shown(a.stdout))
 				}
-				return s.Ipynb(a.stdout)
+				return m.Dump(args[0], shown(a.stdout))
 			})
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "all cells whole, none as a line and no output cut")
 	c.Flags().BoolVar(&ipynb, "ipynb", false, "as a Jupyter notebook, with all cells whole")
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -25,7 +26,13 @@ func (s Store) View(w io.Writer, recent int) error {
 // Dump writes the cells as a Markdown document, cut and folded as by View: code
 // and what came of it, without what happened around it.
 func (s Store) Dump(w io.Writer, recent int) error {
-	return s.read(w, recent, func(out *bufio.Writer, c Cell) { c.dump(out) })
+	return s.read(w, recent, func(out *bufio.Writer, c Cell) { c.dump(out, shorten) })
+}
+
+// DumpAll writes all cells as Dump does, none folded and nothing cut.
+func (s Store) DumpAll(w io.Writer) error {
+	whole := func(text string) string { return text }
+	return s.read(w, math.MaxInt, func(out *bufio.Writer, c Cell) { c.dump(out, whole) })
 }
 
 func (s Store) read(w io.Writer, recent int, show func(*bufio.Writer, Cell)) error {
@@ -75,17 +82,17 @@ func (c Cell) view(w *bufio.Writer) {
 		fmt.Fprintf(w, ": %s", text.Words(c.Description))
 	}
 	fmt.Fprintf(w, "\n%s\n", strings.TrimRight(c.Code, "\n"))
-	for _, part := range c.parts() {
+	for _, part := range c.parts(shorten) {
 		fmt.Fprintf(w, "--- %s\n%s\n", part[0], part[1])
 	}
 }
 
-func (c Cell) dump(w *bufio.Writer) {
+func (c Cell) dump(w *bufio.Writer, fit func(string) string) {
 	if c.Description != "" {
 		fmt.Fprintf(w, "## %s\n\n", text.Words(c.Description))
 	}
 	fence(w, "python", strings.Trim(c.Code, "\n"))
-	for _, part := range c.parts() {
+	for _, part := range c.parts(fit) {
 		if part[0] == "notes" || part[0] == "logs" {
 			continue
 		}
@@ -98,12 +105,12 @@ func (c Cell) dump(w *bufio.Writer) {
 	}
 }
 
-// parts are what came of a cell, each with its name, cut for reading.
-func (c Cell) parts() [][2]string {
+// parts are what came of a cell, each with its name, made to fit.
+func (c Cell) parts(fit func(string) string) [][2]string {
 	var list [][2]string
 	add := func(name, text string) {
 		if text = strings.TrimRight(text, "\n"); text != "" {
-			list = append(list, [2]string{name, shorten(text)})
+			list = append(list, [2]string{name, fit(text)})
 		}
 	}
 	add("notes", strings.Join(c.Notes, "\n"))
