@@ -27,7 +27,7 @@ Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook
 130 and 143 ended by a signal.`,
 	}
 	c.AddCommand(a.newNotebookList(), a.newNotebookExec(), a.newNotebookView(), a.newNotebookDump(),
-		a.newNotebookInstall(), a.newNotebookReset(), a.newNotebookRemove(), a.newNotebookServe(), a.newNotebookRemote())
+		a.newNotebookInstall(), a.newNotebookCancel(), a.newNotebookReset(), a.newNotebookRemove(), a.newNotebookServe(), a.newNotebookRemote())
 	return c
 }
 
@@ -224,6 +224,21 @@ func (a *app) newNotebookInstall() *cobra.Command {
 			return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
 				return m.Install(ctx, args[0], args[1:], shown(a.stderr))
 			})
+		},
+	}
+}
+
+func (a *app) newNotebookCancel() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel NAME...",
+		Short: "Interrupt the cell that runs, be it the agent's",
+		Long: `Interrupt the cell or the installation that runs in a notebook, in whatever process of
+this home. The cell ends as canceled; variables stay, unless it does not obey.
+
+Exit codes: 0, 1 if nothing runs or there is no such notebook, 2 usage.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.eachNotebook(args, (*notebook.Manager).CancelCell)
 		},
 	}
 }

@@ -152,6 +152,7 @@ func (m *Manager) begin(name string) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = os.Remove(filepath.Join(s.Dir, cancelName)) // of who was killed while asking for it
 	last, err := s.Last()
 	if err == nil {
 		var r Runtime
@@ -200,7 +201,9 @@ func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error
 func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untaken, err error) {
 	p := newPrinted(m.Redact, q)
 	job := Job{ID: c.ID, Number: c.Number, Code: q.Code, Estimate: time.Duration(c.Estimate * float64(time.Second)), Started: q.Started}
+	stop := m.heed(o)
 	out, err := o.runtime.Execute(ctx, job, p.event)
+	stop()
 	p.close(err != nil || out.Ended != OK && out.Ended != Failed)
 	if err != nil {
 		return nil, err
@@ -238,6 +241,7 @@ func (m *Manager) Install(ctx context.Context, name string, packages []string, l
 		return err
 	}
 	defer done()
+	defer m.heed(o)()
 	w := m.Redact.Writer(log)
 	err = o.runtime.Install(ctx, packages, w)
 	w.Close()

@@ -28,6 +28,7 @@ type fake struct {
 	reset, removed int
 	closed         atomic.Int32
 	canceled       bool
+	wakes          chan struct{} // told of each cancel
 }
 
 func (f *fake) Start(context.Context) error { return nil }
@@ -38,6 +39,10 @@ func (f *fake) Execute(_ context.Context, j Job, emit func(Event)) (Outcome, err
 		for _, c := range []byte(rest) { // in the smallest pieces
 			emit(Event{Stdout, []byte{c}})
 		}
+	case "wait":
+		emit(Event{Log, []byte("waiting\n")})
+		<-f.wakes
+		return Outcome{Ended: Canceled}, nil
 	case "warn":
 		emit(Event{Stderr, []byte(rest)})
 	case "log":
@@ -57,7 +62,12 @@ func (f *fake) Install(_ context.Context, p []string, w io.Writer) error {
 	io.WriteString(w, strings.Join(p, "\n"))
 	return nil
 }
-func (f *fake) Cancel()                      { f.canceled = true }
+func (f *fake) Cancel() {
+	f.canceled = true
+	if f.wakes != nil {
+		f.wakes <- struct{}{}
+	}
+}
 func (f *fake) Reset(context.Context) error  { f.reset++; return nil }
 func (f *fake) Close(context.Context) error  { f.closed.Add(1); return nil }
 func (f *fake) Remove(context.Context) error { f.removed++; return nil }
@@ -241,6 +251,39 @@ func TestLocked(t *testing.T) {
 	c, err := b.Exec(t.Context(), "n", Request{Code: "1"})
 	if err != nil || c.Number != 2 {
 		t.Errorf("then cell %d: %v", c.Number, err)
+	}
+}
+
+// TestCancelCell: what runs is canceled, also from another process; what does not
+// run is said.
+func TestCancelCell(t *testing.T) {
+	dir := t.TempDir()
+	owner, f := manager(t, dir)
+	other, _ := manager(t, dir)
+	f.wakes = make(chan struct{}, 1)
+	if err := other.CancelCell(t.Context(), "n"); err == nil || !strings.Contains(err.Error(), `no notebook "n"`) {
+		t.Errorf("of none: %v", err)
+	}
+	for _, by := range []*Manager{owner, other} {
+		waits, ended := make(chan struct{}), make(chan Cell)
+		go func() {
+			c, _ := owner.Exec(t.Context(), "n", Request{Code: "wait", Progress: func(string) { close(waits) }})
+			ended <- c
+		}()
+		<-waits
+		if err := by.CancelCell(t.Context(), "n"); err != nil {
+			t.Error(err)
+		}
+		if c := <-ended; c.Ended != Canceled {
+			t.Errorf("ended %q", c.Ended)
+		}
+	}
+	if err := owner.CancelCell(t.Context(), "n"); err == nil || !strings.Contains(err.Error(), "no cell runs") {
+		t.Errorf("while idle: %v", err)
+	}
+	owner.Close(t.Context())
+	if err := other.CancelCell(t.Context(), "n"); err == nil || !strings.Contains(err.Error(), "no cell runs") {
+		t.Errorf("while closed: %v", err)
 	}
 }
 

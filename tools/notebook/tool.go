@@ -14,7 +14,7 @@ import (
 var description string
 
 type arguments struct {
-	Action      string   `json:"action" jsonschema:"exec, view, dump, install, reset or remove"`
+	Action      string   `json:"action" jsonschema:"exec, view, dump, install, cancel, reset or remove"`
 	Name        string   `json:"name" jsonschema:"of the notebook: 1 to 64 of a-z, 0-9, _ and -"`
 	Code        string   `json:"code,omitempty" jsonschema:"for exec: the Python of one cell"`
 	Description string   `json:"description,omitempty" jsonschema:"for exec: what the cell is for, in one line"`
@@ -36,7 +36,7 @@ func Tool(m *Manager, libraries []string) tools.Tool {
 		return m.do(ctx, call, a)
 	})
 	t.Verbatim = []string{"code", "packages"}
-	t.Schema.Properties["action"].Enum = []any{"exec", "view", "dump", "install", "reset", "remove"}
+	t.Schema.Properties["action"].Enum = []any{"exec", "view", "dump", "install", "cancel", "reset", "remove"}
 	return t
 }
 
@@ -54,6 +54,10 @@ func (m *Manager) do(ctx context.Context, call tools.Call, a arguments) tools.Re
 		err = m.Dump(a.Name, call.Output)
 	case "install":
 		err = m.Install(ctx, a.Name, a.Packages, call.Output)
+	case "cancel":
+		if err = m.CancelCell(ctx, a.Name); err == nil {
+			return tools.Result{OK: true, Content: "What runs in the notebook is interrupted."}
+		}
 	case "reset":
 		if err = m.Reset(ctx, a.Name); err == nil {
 			return tools.Result{OK: true, Content: "The notebook starts afresh; its packages and its cells are kept."}
@@ -63,7 +67,7 @@ func (m *Manager) do(ctx context.Context, call tools.Call, a arguments) tools.Re
 			return tools.Result{OK: true, Content: "The notebook is deleted."}
 		}
 	default:
-		err = fmt.Errorf("action %.40q is none of exec, view, dump, install, reset and remove", a.Action)
+		err = fmt.Errorf("action %.40q is none of exec, view, dump, install, cancel, reset and remove", a.Action)
 	}
 	if err != nil {
 		return tools.Fail("%v", err)
