@@ -39,6 +39,7 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 	slot, err := l.Due(s.Config.Schedule, s.Gate)
 	tell := s.tellSlots(wrote)
 	if slot == nil || err != nil {
+		s.tellBlocked(&tell, wrote)
 		tell.deliver()
 		if slices.ContainsFunc(wrote, func(r schedule.Record) bool { return r.Reason == idle }) {
 			_ = s.Heartbeat().Alive() // nobody is to be alarmed as there is nothing to do
@@ -47,11 +48,16 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 	}
 	ran := run(slot.Task)
 	res := schedule.Result{Cycle: ran.Report.Cycle, Exit: ran.Exit, Awake: errors.Is(ran.Err, home.ErrAwake)}
-	if ran.Err != nil {
+	if res.Awake {
+		res.Error = text.Line(s.Redactor().String(s.holder()), 300)
+	} else if ran.Err != nil {
 		why := strings.TrimPrefix(ran.Err.Error(), "cycle "+res.Cycle+": ") // which the ledger has beside it
 		res.Error = text.Line(s.Redactor().String(why), 300)
 	}
+	wrote, tell = nil, telling{}
 	settled := slot.Settle(res)
+	s.tellBlocked(&tell, wrote)
+	tell.deliver()
 	if res.Awake { // what became of the slot is written down; cron need not mail it
 		return settled
 	}

@@ -105,6 +105,9 @@ func (s *Setup) addSlots(st *Standing) {
 		st.NextWake = &sum.Asked
 	}
 	st.Problems = append(st.Problems, sum.Problems...)
+	if sum.Blocked != nil {
+		st.Problems = append(st.Problems, s.Redactor().String(s.blocked(*sum.Blocked)))
+	}
 	if why, paused := pause.Paused(s.Home.Stop()); paused {
 		st.Problems = append(st.Problems, "the home is paused; go on with rouse resume: "+why)
 	}

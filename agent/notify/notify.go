@@ -37,6 +37,8 @@ const (
 	Missed    = "missed"    // slots passed without a cycle
 	Waiting   = "waiting"   // something waits for a person
 	Edited    = "edited"    // somebody else changed a file of the home
+	Blocked   = "blocked"   // for long no cycle could wake, as somebody holds the home
+	Freed     = "freed"     // that is over
 )
 
 // Event is what a sink is given, as JSON.

@@ -43,8 +43,7 @@ type candidate struct {
 
 func (a *accounting) put(r Record) {
 	r.V, r.Time = 1, a.now.Round(0)
-	a.apply(r)
-	a.lines = append(a.lines, r)
+	a.lines = append(a.lines, a.add(r))
 }
 
 func (a *accounting) putSlots(e Entry, status Status, reason string, slots ...time.Time) {

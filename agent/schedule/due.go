@@ -211,8 +211,7 @@ func (l *Ledger) settle(entries List, r Record) error {
 			a.wait(c.entry, c.as, c.slot)
 		}
 	}
-	a.apply(r)
-	return l.tell(have, append(a.lines, r))
+	return l.tell(have, append(a.lines, a.add(r)))
 }
 
 // tell writes lines, and says so.

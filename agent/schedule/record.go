@@ -40,6 +40,7 @@ func (s Status) Began() bool {
 const (
 	eventSlot  = "slot"  // what became of a slot, or of several in a row
 	eventEntry = "entry" // from when on the slots of an entry count
+	eventFree  = "free"  // nobody keeps the home from its cycles any more
 	eventAsk   = "ask"   // a home asks for a wake, beside its schedule
 	eventState = "state" // what all lines before it come to
 )
@@ -69,7 +70,9 @@ type Record struct {
 	Follows bool `json:"follows,omitempty"`
 	// Until: slots up to here may have been taken before the clock was set back.
 	Until time.Time `json:"until,omitzero"`
-	State *state    `json:"state,omitempty"`
+	// Blocked is the incident that the line belongs to, or ends.
+	Blocked *Blocked `json:"blocked,omitempty"`
+	State   *state   `json:"state,omitempty"`
 }
 
 // N is the number of slots that the record is about. Of very many it is a lower bound.
@@ -102,6 +105,8 @@ type state struct {
 	Open []Record `json:"open,omitempty"`
 	// Back is when an attempt last came back to wait: a cycle that no slot began was awake.
 	Back time.Time `json:"back,omitzero"`
+	// Kept are the slots that others keep from their cycles.
+	Kept kept `json:"kept,omitzero"`
 	// Newest is the newest settled slot for which a cycle was begun.
 	Newest *Record `json:"newest,omitempty"`
 	// Base is the size of the ledger after its last compaction.
@@ -139,6 +144,8 @@ func (s *state) apply(r Record) {
 		}
 	case eventEntry:
 		s.setEntry(r)
+	case eventFree:
+		s.Kept = kept{}
 	case eventAsk:
 		if s.Asks[r.Entry] = r.Slot; r.Slot.IsZero() {
 			delete(s.Asks, r.Entry)
@@ -154,15 +161,18 @@ func (s *state) setEntry(r Record) {
 		delete(s.Marks, r.Entry)
 		delete(s.Until, r.Entry)
 		delete(s.Waits, r.Entry)
+		delete(s.Kept.Entries, r.Entry)
 		return
 	}
 	s.Marks[r.Entry] = r.Slot
 	if !r.Until.IsZero() {
+		delete(s.Kept.Entries, r.Entry)
 		s.Until[r.Entry] = r.Until
 	}
 }
 
 func (s *state) setSlot(r Record) {
+	s.keep(r)
 	if mark, ok := s.Marks[r.Entry]; ok && r.end().After(mark) {
 		s.Marks[r.Entry] = r.end()
 	}

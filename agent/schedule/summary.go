@@ -67,6 +67,8 @@ type Summary struct {
 	Next time.Time
 	// Asked is the wake that a cycle asked for, zero if there is none.
 	Asked time.Time
+	// Blocked says since when slots are kept from their cycles, nil unless that is for long.
+	Blocked *Blocked
 	// Problems says in words what is not as it should be.
 	Problems []string
 }
@@ -80,7 +82,7 @@ func (l *Ledger) Summary(entries List) (Summary, error) {
 	if err != nil {
 		return Summary{}, wrap(err)
 	}
-	sum := Summary{Last: have.Newest, Asked: have.Asks[NextWake], Next: have.nextDue(entries, l.now(), l.salt(), l.lives)}
+	sum := Summary{Last: have.Newest, Asked: have.Asks[NextWake], Blocked: have.Kept.incident(), Next: have.nextDue(entries, l.now(), l.salt(), l.lives)}
 	if have.bad > 0 {
 		sum.Problems = append(sum.Problems, fmt.Sprintf("%d lines of %s cannot be read, and what they say of slots is lost; was it changed, or the disk full?", have.bad, filepath.Base(l.Path)))
 	}

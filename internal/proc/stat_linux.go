@@ -57,6 +57,13 @@ func alive(i Identity) bool {
 	return ok && !s.dead() && s.start == i.Start
 }
 
+// Name is what a process calls itself, a word that anything may stand in; "" if there
+// is no such process.
+func Name(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return string(bytes.TrimSpace(b))
+}
+
 // bootID names this boot of the machine; empty if there is no /proc.
 func bootID() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
