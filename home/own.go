@@ -112,8 +112,9 @@ func (w way) through(path string) bool {
 }
 
 // Exposed are the home and those of its own files that other users of the machine
-// can get at though they hold what is private, by paths in the home. Links are not
-// followed. What is in the workspace is not looked at.
+// can get at though they hold what is private, by paths in the home: none where the
+// home is closed itself. Links are not followed. What is in the workspace is not
+// looked at.
 func (h Home) Exposed() (paths []string, err error) {
 	look := func(path string, info fs.FileInfo) {
 		if info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o077 != 0 {
@@ -121,7 +122,7 @@ func (h Home) Exposed() (paths []string, err error) {
 		}
 	}
 	info, err := os.Stat(h.Dir)
-	if err != nil {
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return nil, err
 	}
 	look(h.Dir, info)

@@ -34,3 +34,19 @@ func TestCheckWorkspace(t *testing.T) {
 		}
 	}
 }
+
+// What is open in a closed home is open to nobody else.
+func TestExposed(t *testing.T) {
+	h := Home{Dir: t.TempDir()}
+	if err := os.WriteFile(h.Env(), []byte("A=b\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for perm, want := range map[os.FileMode]int{0o700: 0, 0o711: 2, 0o755: 2} {
+		if err := os.Chmod(h.Dir, perm); err != nil {
+			t.Fatal(err)
+		}
+		if paths, err := h.Exposed(); err != nil || len(paths) != want {
+			t.Errorf("home %v: %q, %v; want %d", perm, paths, err, want)
+		}
+	}
+}
