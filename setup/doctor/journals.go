@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
 
 	"rouse/agent"
 	"rouse/home"
@@ -15,13 +14,13 @@ func checkJournals(h home.Home) setup.Check {
 	case err != nil:
 		return setup.Check{Check: "journals", Found: err.Error()}
 	case len(doubts) > 0:
-		return setup.Check{Check: "journals", Found: strings.Join(doubts, "; "),
+		return setup.Check{Check: "journals", Found: firstOf(doubts, "; "),
 			Hint: "what is not proven was forged, damaged, or written by an older rouse, and an interrupted cycle is settled without it; " +
 				"compare it with the snapshots of that cycle, and to apply it to the memory run rouse doctor --accept"}
 	case n == 0:
 		return setup.Check{Check: "journals", OK: true, Found: "none with a mac yet"}
 	}
-	return setup.Check{Check: "journals", OK: true, Found: fmt.Sprintf("the newest %d are as they were written", n)}
+	return setup.Check{Check: "journals", OK: true, Found: "as they were written: the newest "+fmt.Sprint(n)}
 }
 
 // checkProgram looks for another rouse in the home, which a crontab may call.

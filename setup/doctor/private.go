@@ -39,18 +39,23 @@ func (d Doctor) Mend(h home.Home) []setup.Check {
 	return append([]setup.Check{c}, d.Examine(h)...)
 }
 
-// pathsOf names paths of the home, the first five of them.
+// pathsOf names paths of the home.
 func pathsOf(h home.Home, paths []string) string {
 	var names []string
-	for _, path := range paths[:min(5, len(paths))] {
+	for _, path := range paths {
 		name := h.Rel(path)
 		if name == "." {
 			name = "the home itself"
 		}
 		names = append(names, name)
 	}
-	list := strings.Join(names, ", ")
-	if more := len(paths) - len(names); more > 0 {
+	return firstOf(names, ", ")
+}
+
+// firstOf names the first five.
+func firstOf(names []string, between string) string {
+	list := strings.Join(names[:min(5, len(names))], between)
+	if more := len(names) - 5; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
