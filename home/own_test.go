@@ -14,7 +14,7 @@ func TestCheckWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := Home{filepath.Join(top, "by", "link")}
-	for _, dir := range []string{"real/logs", "real/work/deep", "kept/memory", "by"} {
+	for _, dir := range []string{"real/logs", "real/jobs/deep", "kept/memory", "by"} {
 		if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -25,8 +25,8 @@ func TestCheckWorkspace(t *testing.T) {
 		}
 	}
 	for dir, fine := range map[string]bool{
-		"real/workspace": true, "by/link/work/deep": true, "real/work/none/yet": true, "elsewhere": true, "kept/other": true,
-		".": false, "real": false, "by/link": false, "by/link/work/..": false, "real/logs": false, "by/link/logs/a/b": false, "out": false,
+		"real/workspace": true, "by/link/jobs/deep": true, "real/jobs/none/yet": true, "elsewhere": true, "kept/other": true,
+		".": false, "real": false, "by/link": false, "by/link/jobs/..": false, "real/logs": false, "by/link/logs/a/b": false, "out": false,
 		"real/served": false, "real/notebooks/none": false, "real/scratchpad": false, "kept/memory/deep": false,
 	} {
 		if err := h.CheckWorkspace(filepath.Join(top, dir)); (err == nil) != fine {

@@ -20,7 +20,7 @@ func checkJournals(h home.Home) setup.Check {
 	case n == 0:
 		return setup.Check{Check: "journals", OK: true, Found: "none with a mac yet"}
 	}
-	return setup.Check{Check: "journals", OK: true, Found: "as they were written: the newest "+fmt.Sprint(n)}
+	return setup.Check{Check: "journals", OK: true, Found: "as they were written: the newest " + fmt.Sprint(n)}
 }
 
 // checkProgram looks for another rouse in the home, which a crontab may call.
