@@ -20,7 +20,7 @@ func TestOpenedOnce(t *testing.T) {
 	r.serve(call("echo", `{"message": "1"}`), call("echo", `{"message": "2"}`), done(), done())
 	r.write("scratchpad/active.yaml", "goals: [look around]\n")
 	r.write("prices.yaml", "models: {gpt-5-mini: {input: 1, output: 2}}\n")
-	r.write("rouse.yaml", "schedule: '@every 1s'\nlimits: {day: {money: 10, tokens: 1000000, calls: 100}}\n")
+	r.write("rouse.yaml", "schedule: '* * * * *'\nlimits: {day: {money: 10, tokens: 1000000, calls: 100}}\n")
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(r.path("rouse.yaml"), old, old); err != nil {
 		t.Fatal(err)
