@@ -20,6 +20,18 @@ type Home struct{ Dir string }
 
 // Open checks that dir is a home, and of a version that this program knows.
 func Open(dir string) (Home, error) {
+	h, err := At(dir)
+	if err != nil {
+		return Home{}, err
+	}
+	if _, err := h.Version(); errors.As(err, new(*StateError)) {
+		return Home{}, err
+	}
+	return h, nil
+}
+
+// At checks that dir is a home, of whatever version.
+func At(dir string) (Home, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return Home{}, fmt.Errorf("home %s: %w", dir, err)
@@ -29,9 +41,6 @@ func Open(dir string) (Home, error) {
 		return Home{}, fmt.Errorf("%s is not a home: it has no rules.md; make one with: rouse init %s", dir, dir)
 	} else if err != nil {
 		return Home{}, fmt.Errorf("home: %w", err)
-	}
-	if _, err := h.Version(); errors.As(err, new(*StateError)) {
-		return Home{}, err
 	}
 	return h, nil
 }

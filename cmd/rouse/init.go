@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"rouse/home"
+	"rouse/internal/text"
 	"rouse/setup"
 	"rouse/setup/install"
 	"strings"
@@ -38,9 +39,10 @@ func (a *app) init(dir string) error {
 		return fmt.Errorf("init: %w", err)
 	}
 	if len(made) == 0 {
-		fmt.Fprintf(a.stdout, "%s is a home already; nothing was changed\n", dir)
+		fmt.Fprintf(a.stdout, "%s is a home already; nothing was changed\n", text.Line(dir, maxMessage))
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "made %s: %s\nnext: cd %s && rouse run\n", dir, strings.Join(made, ", "), install.Quoted(dir))
+	fmt.Fprintf(a.stdout, "made %s: %s\n", text.Line(dir, maxMessage), strings.Join(made, ", "))
+	fmt.Fprintf(a.stdout, "next: cd %s && rouse run\n", text.Line(install.Quoted(dir), maxMessage))
 	return nil
 }

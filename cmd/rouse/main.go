@@ -148,7 +148,14 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+		said := err.Error()
+		if before, kind, ok := strings.Cut(said, ": strconv.Parse"); ok { // whose words tell a user nothing
+			said = before + ": want a whole number"
+			if strings.HasPrefix(kind, "Bool") {
+				said = before + ": want true or false"
+			}
+		}
+		return usage(fmt.Errorf("%s; see %s --help", said, c.CommandPath()))
 	})
 	root.PersistentFlags().StringVar(&a.home, "home", "", "the agent's home (default $ROUSE_HOME, else the current folder)")
 	root.AddCommand(a.newInit(), a.newRun(), a.newStatus(), a.newCycles(), a.newLog(), a.newDiff(),

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent/pause"
+	"rouse/home"
 	"rouse/internal/disk"
 )
 
@@ -27,9 +28,9 @@ Exit codes: 0, also if the home is paused already, 1 if the file cannot be writt
 }
 
 func (a *app) pause(reason string) error {
-	h, err := a.openHome()
+	h, err := home.At(a.folder()) // a brake works whatever the version
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	reason = cmp.Or(strings.TrimSpace(reason), "paused at "+a.now().Format("2006-01-02 15:04"))
 	made, err := pause.Pause(disk.OS{}, h.Stop(), reason)
@@ -57,9 +58,9 @@ Exit codes: 0, also if the home was not paused, 1 if the file cannot be removed.
 }
 
 func (a *app) resume() error {
-	h, err := a.openHome()
+	h, err := home.At(a.folder())
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	was, err := pause.Resume(disk.OS{}, h.Stop())
 	if err != nil {

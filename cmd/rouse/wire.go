@@ -18,12 +18,14 @@ func (a *app) getenv(name string) string { return a.process().Getenv(name) }
 
 // openHome finds the home: flag, then environment, then the current folder.
 func (a *app) openHome() (home.Home, error) {
-	h, err := home.Open(cmp.Or(a.home, a.process().Alone().Getenv("ROUSE_HOME"), "."))
+	h, err := home.Open(a.folder())
 	if err == nil && a.dotenv == nil {
 		a.readEnv(h)
 	}
 	return h, usage(err)
 }
+
+func (a *app) folder() string { return cmp.Or(a.home, a.process().Alone().Getenv("ROUSE_HOME"), ".") }
 
 // readEnv takes in the variables of the home's .env. The libraries that look into
 // the environment by themselves, for a time zone, find them too, but not a proxy: the model's key would go through it,
