@@ -14,14 +14,14 @@ import (
 	"rouse/home"
 )
 
-// openEachMinute opens a home that is to wake each minute. due runs the slot of one,
+// openOften opens a home that is to wake each ten minutes. due runs one slot,
 // and goes on to the next.
-func openEachMinute(t *testing.T) (s *Setup, due func(run func(string) Ran)) {
+func openOften(t *testing.T) (s *Setup, due func(run func(string) Ran)) {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 9, 59, 30, 0, time.UTC)
 	s = open(t, map[string]string{
 		"rules.md": "x", "scratchpad/active.yaml": "",
-		"rouse.yaml": "schedule: [{cron: '* * * * *', timezone: UTC}]\nnotify: [{file: told.jsonl}]\n",
+		"rouse.yaml": "schedule: [{cron: '*/10 * * * *', timezone: UTC}]\nnotify: [{file: told.jsonl}]\n",
 	})
 	s.Now = func() time.Time { return now }
 	l := s.Slots()
@@ -31,7 +31,7 @@ func openEachMinute(t *testing.T) (s *Setup, due func(run func(string) Ran)) {
 		if err := s.RunDue(run); err != nil {
 			t.Fatal(err)
 		}
-		now = now.Add(time.Minute)
+		now = now.Add(10 * time.Minute)
 	}
 	due(nil)
 	return s, due
@@ -40,11 +40,11 @@ func openEachMinute(t *testing.T) (s *Setup, due func(run func(string) Ran)) {
 // awake is a run that finds another cycle awake.
 func awake(string) Ran { return Ran{Exit: 75, Err: home.ErrAwake} }
 
-// Promise: that a home is blocked for longer than two slots is told once, with who
+// Promise: that a home is blocked for longer than two slots and a quarter of an hour is told once, with who
 // is in the way, is in its ledger and its standing, and its end is told once; cron
 // has nothing to mail.
 func TestBlockedIsTold(t *testing.T) {
-	s, due := openEachMinute(t)
+	s, due := openOften(t)
 	unlock, err := s.Home.Lock()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestBlockedIsTold(t *testing.T) {
 // The end is told also where no cycle wakes, such as in a home that is paused; but
 // not while the lock is held.
 func TestBlockedEndsWhilePaused(t *testing.T) {
-	s, due := openEachMinute(t)
+	s, due := openOften(t)
 	unlock, err := s.Home.Lock()
 	if err != nil {
 		t.Fatal(err)

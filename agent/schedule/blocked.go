@@ -13,8 +13,12 @@ type Blocked struct {
 }
 
 // patience is how many slots of an entry may be kept in a row before that is an
-// incident.
-const patience = 2
+// incident, and floor how long it takes at least: cycles may take longer than a few
+// slots are apart.
+const (
+	patience = 2
+	floor    = 15 * time.Minute
+)
 
 // kept are the slots that are kept from their cycles since one last woke.
 type kept struct {
@@ -33,7 +37,7 @@ func (k kept) incident() *Blocked {
 	b, long := &Blocked{Since: k.Since}, false
 	for _, row := range k.Entries {
 		b.Slots += row.Slots
-		long = long || row.Slots > patience
+		long = long || row.Slots > patience && row.Last.Sub(k.Since) >= floor
 	}
 	if !long {
 		return nil

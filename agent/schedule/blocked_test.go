@@ -24,12 +24,12 @@ func (d *desk) told() func() string {
 
 // Promise: blocked for longer than two slots is an incident, from its third slot
 // until a cycle has woken, whether slots are skipped or wait, and however often one
-// that waits is tried.
+// that waits is tried; but not before a quarter of an hour has passed.
 func TestBlockedByWhoHoldsTheLock(t *testing.T) {
 	for _, overlap := range []string{OverlapSkip, OverlapQueue, OverlapReplace} {
 		d := newDesk(t, "2026-01-01T09:59:30Z")
 		told := d.told()
-		l := List{mustNew(t, "*/5 * * * *", "UTC", func(e *Entry) { e.Overlap = overlap })}
+		l := List{mustNew(t, "*/10 * * * *", "UTC", func(e *Entry) { e.Overlap = overlap })}
 		d.due("", l, nil)
 		try := func(now string, res Result) {
 			t.Helper()
@@ -39,14 +39,14 @@ func TestBlockedByWhoHoldsTheLock(t *testing.T) {
 				}
 			}
 		}
-		for _, now := range []string{"10:00", "10:01", "10:04", "10:05", "10:06"} {
+		for _, now := range []string{"10:00", "10:01", "10:04", "10:10", "10:11"} {
 			try(now, Result{Awake: true})
 		}
 		d.want(told(), "[]")
 		if sum, err := d.Summary(l); err != nil || sum.Blocked != nil {
 			t.Errorf("after two slots: %v, %v", sum.Blocked, err)
 		}
-		try("10:10", Result{Awake: true})
+		try("10:20", Result{Awake: true})
 		sum, err := d.Summary(l)
 		if err != nil || sum.Blocked == nil || fmt.Sprint(sum.Blocked.Slots, sum.Blocked.Since.UTC().Format(" 15:04")) != "3 10:00" {
 			t.Errorf("after three slots: %v, %v", sum.Blocked, err)
@@ -54,13 +54,13 @@ func TestBlockedByWhoHoldsTheLock(t *testing.T) {
 		if told() == "[]" {
 			t.Errorf("%s: the third slot tells nothing", overlap)
 		}
-		try("10:15", Result{Cycle: "20260101_101501"})
+		try("10:30", Result{Cycle: "20260101_103001"})
 		if got := told(); overlap == OverlapQueue {
-			d.want(got, "[10:10: 3 since 10:00 10:15: 3 since 10:00]")
+			d.want(got, "[10:20: 3 since 10:00 10:30: 3 since 10:00]")
 		} else {
-			d.want(got, "[10:15: 3 since 10:00]")
+			d.want(got, "[10:30: 3 since 10:00]")
 		}
-		for _, now := range []string{"10:20", "10:25"} {
+		for _, now := range []string{"10:40", "10:50"} {
 			try(now, Result{Awake: true})
 		}
 		d.want(told(), "[]")
@@ -75,19 +75,36 @@ func TestBlockedByACycleOfASlot(t *testing.T) {
 	l := List{mustNew(t, "* * * * *", "UTC")}
 	d.due("", l, nil)
 	a, _ := d.due("2026-01-01T10:00:01Z", l, nil)
-	for _, now := range []string{"10:01", "10:02", "10:03", "10:04"} {
-		d.due("2026-01-01T"+now+":01Z", l, nil)
+	for m := 1; m <= 17; m++ {
+		d.due(fmt.Sprintf("2026-01-01T10:%02d:01Z", m), l, nil)
 	}
-	d.want(told(), "[10:03: 3 since 10:01 10:04: 4 since 10:01]")
+	d.want(told(), "[10:16: 16 since 10:01 10:17: 17 since 10:01]")
 	slots, err := d.Slots()
 	if err != nil || len(slots) == 0 {
 		t.Fatal(slots, err)
 	}
 	d.want(slots[len(slots)-1].Error, "blocked since 2026-01-01T10:01:00Z: the cycle of the slot of 2026-01-01T10:00:00Z is awake, pid 1")
 	d.settle(a)
-	d.want(told(), "[10:00: 4 since 10:01]")
-	a, _ = d.due("2026-01-01T10:05:01Z", l, nil)
+	d.want(told(), "[10:00: 17 since 10:01]")
+	a, _ = d.due("2026-01-01T10:18:01Z", l, nil)
 	d.settle(a)
+	d.want(told(), "[]")
+}
+
+// A home that wakes each minute and whose cycles take four is as it should be:
+// nothing is told, however often that is so.
+func TestLongCyclesAreNotBlocked(t *testing.T) {
+	d := newDesk(t, "2026-01-01T09:59:30Z")
+	told := d.told()
+	l := List{mustNew(t, "* * * * *", "UTC")}
+	d.due("", l, nil)
+	for m := 0; m < 40; m += 4 {
+		a, _ := d.due(fmt.Sprintf("2026-01-01T10:%02d:01Z", m), l, nil)
+		for i := 1; i < 4; i++ {
+			d.due(fmt.Sprintf("2026-01-01T10:%02d:01Z", m+i), l, nil)
+		}
+		d.settle(a)
+	}
 	d.want(told(), "[]")
 }
 
@@ -98,20 +115,20 @@ func TestBlockedThenIdle(t *testing.T) {
 	told := d.told()
 	l := List{mustNew(t, "* * * * *", "UTC")}
 	d.due("", l, nil)
-	for _, now := range []string{"10:00", "10:01", "10:02"} {
+	for _, now := range []string{"10:00", "10:01", "10:15"} {
 		a, _ := d.due("2026-01-01T"+now+":01Z", l, nil)
 		if err := a.Settle(Result{Awake: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	d.want(told(), "[10:02: 3 since 10:00]")
+	d.want(told(), "[10:15: 3 since 10:00]")
 	gate := func(Slot) (string, string) { return "idle", "" }
-	d.due("2026-01-01T10:03:01Z", l, gate)
-	d.want(told(), "[10:03: 3 since 10:00]")
+	d.due("2026-01-01T10:16:01Z", l, gate)
+	d.want(told(), "[10:16: 3 since 10:00]")
 	if err := d.Free(); err != nil {
 		t.Fatal(err)
 	}
-	d.due("2026-01-01T10:04:01Z", l, gate)
+	d.due("2026-01-01T10:17:01Z", l, gate)
 	d.want(told(), "[]")
 	if sum, err := d.Summary(l); err != nil || sum.Blocked != nil {
 		t.Errorf("%v, %v", sum.Blocked, err)
