@@ -201,7 +201,9 @@ func (c *cycle) iterate(ctx context.Context) (done bool, err error) {
 		return false, c.problem(err)
 	}
 	c.problems = 0
+	unread := ""
 	for i, action := range actions {
+		action.Unread = unread
 		o, err := c.act(ctx, action)
 		if err != nil {
 			return false, err
@@ -212,6 +214,9 @@ func (c *cycle) iterate(ctx context.Context) (done bool, err error) {
 		}
 		if ctx.Err() != nil {
 			break
+		}
+		if !o.OK {
+			unread = fmt.Sprintf("step %d (%s)", o.Step, o.Tool)
 		}
 	}
 	return false, nil

@@ -47,6 +47,38 @@ func TestNativeCalls(t *testing.T) {
 	}
 }
 
+// Done in the reply of a call that failed or was refused ends nothing: the model has
+// not read what became of that. Once it has, done is done.
+func TestDoneUnread(t *testing.T) {
+	call := func(id, tool, args string) model.Call {
+		return model.Call{ID: id, Name: tool, Args: json.RawMessage(args)}
+	}
+	done := call("9", "done", `{"summary":"seen"}`)
+	for _, tt := range []struct {
+		first           model.Call
+		failed, refused int
+	}{
+		{call("1", "effect", `{"label":7}`), 1, 1},
+		{call("1", "nothing", `{}`), 1, 1},
+		{call("1", "update_scratchpad", `{}`), 0, 2},
+		{call("1", "effect", `{"label":"a"}`), 0, 0},
+	} {
+		r := newRig(t, t.TempDir(), oldState)
+		a, _ := r.agent(nil)
+		a.Model = &answers{{Calls: []model.Call{tt.first, done}}, {Calls: []model.Call{done}}}
+		report, err := a.RunOnce(t.Context())
+		if err != nil || report.Outcome != journal.Done {
+			t.Fatalf("%s: %+v, %v", tt.first.Name, report, err)
+		}
+		list, err := Summaries(r.home, 1)
+		r.must(err)
+		want := 1 + min(1, tt.failed+tt.refused)
+		if s := list[0]; s.Iterations != want || s.Failed != tt.failed || s.Refused != tt.refused {
+			t.Errorf("%s: %+v, want %d iterations, %d failed and %d refused calls", tt.first.Name, s, want, tt.failed, tt.refused)
+		}
+	}
+}
+
 // Blank is no task, and anything in the queue becomes one.
 func TestWhatIsATask(t *testing.T) {
 	tests := []struct{ state, outcome string }{

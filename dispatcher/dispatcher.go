@@ -124,7 +124,7 @@ func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	if err := d.takeNote(&o); err != nil {
 		return o, err
 	}
-	if err := d.branch(ctx, &o); err != nil {
+	if err := d.branch(ctx, &o, a.Unread); err != nil {
 		return o, err
 	}
 	if d.past == nil {
@@ -136,12 +136,14 @@ func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	return o, d.guard(&o)
 }
 
-func (d *Dispatcher) branch(ctx context.Context, o *Observation) error {
+func (d *Dispatcher) branch(ctx context.Context, o *Observation, unread string) error {
 	switch {
 	case !isObject(o.Args):
 		return d.refuse(o, "arguments: want a JSON object")
 	case o.Tool == "update_scratchpad":
 		return d.record(o, d.update(o))
+	case o.Tool == "done" && unread != "":
+		return d.record(o, refusef("not done: %s in the same reply did not go well, and you have not read what it gave back; read it, and call done again if the task is done all the same", unread))
 	case o.Tool == "done":
 		return d.record(o, d.done(o))
 	}

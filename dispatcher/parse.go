@@ -19,6 +19,9 @@ import (
 type Action struct {
 	Tool string
 	Args json.RawMessage // an object
+	// Unread names an action before it in the same reply that did not go well: who
+	// asks for this one has not read what became of that.
+	Unread string
 }
 
 // ParseError says why a reply holds no action, in words for the model.

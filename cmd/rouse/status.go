@@ -137,6 +137,14 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 	}
 	took := time.Duration(c.Ms) * time.Millisecond
 	line += fmt.Sprintf("  exit %-3d  %2d iterations  %6d tokens  %8s", c.Exit, c.Iterations, c.Tokens, took)
+	for _, n := range []struct {
+		calls int
+		how   string
+	}{{c.Failed, "failed"}, {c.Refused, "refused"}} {
+		if n.calls > 0 {
+			line += "  " + out.paint(yellow, text.Count(n.calls, "call")+" "+n.how)
+		}
+	}
 	if c.Error != "" {
 		line += "  " + text.Line(c.Error, 200)
 	}
