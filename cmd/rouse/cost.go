@@ -38,19 +38,15 @@ broke off, which may cost too, are only in the ledger that the limits go by.
 Exit codes: 0, 1 if the logs cannot be read, 2 configuration.`,
 		Example: `  rouse cost
   rouse cost --by model --json`,
-		RunE: func(*cobra.Command, []string) error { return a.cost(by) },
+		RunE: in(a.open, func(s *setup.Setup, _ []string) error { return a.cost(s, by) }),
 	}
 	c.Flags().StringVar(&by, "by", "day", "what a row is: day, cycle or model")
 	return a.withJSON(c)
 }
 
-func (a *app) cost(by string) error {
+func (a *app) cost(s *setup.Setup, by string) error {
 	if !slices.Contains([]string{"day", "cycle", "model"}, by) {
 		return usage(fmt.Errorf("--by %q: use day, cycle or model", by))
-	}
-	s, err := a.open()
-	if err != nil {
-		return err
 	}
 	prices, err := s.Prices()
 	if err != nil {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
-	"rouse/agent"
 
 	"github.com/spf13/cobra"
+
+	"rouse/agent"
+	"rouse/home"
 )
 
 func (a *app) newCycles() *cobra.Command {
@@ -15,23 +17,21 @@ func (a *app) newCycles() *cobra.Command {
 		Long: `List how the newest 20 cycles ended, the newest first.
 
 Exit codes: 0, or 1 if the logs cannot be read.`,
-		RunE: func(*cobra.Command, []string) error {
-			limit := 20
-			if all {
-				limit = 0
-			}
-			return a.cycles(limit)
-		},
+		RunE: in(a.openHome, func(h home.Home, _ []string) error { return a.cycles(h, newest(all)) }),
 	}
 	c.Flags().BoolVar(&all, "all", false, "list all of them")
 	return a.withJSON(c)
 }
 
-func (a *app) cycles(limit int) error {
-	h, err := a.openHome()
-	if err != nil {
-		return err
+// newest is how many entries a verb lists: all where it is told to, which 0 means.
+func newest(all bool) int {
+	if all {
+		return 0
 	}
+	return 20
+}
+
+func (a *app) cycles(h home.Home, limit int) error {
 	list, err := agent.Summaries(h, limit)
 	if err != nil {
 		return fmt.Errorf("cycles: %w", err)

@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"rouse/setup/install"
 	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"rouse/home"
+	"rouse/setup"
+	"rouse/setup/install"
 )
 
 func (a *app) newInstall() *cobra.Command {
@@ -29,7 +32,7 @@ Exit codes: 0, 1 if it cannot be installed, 2 usage or configuration.`,
 		Example: `  rouse install '*/15 * * * *'
   rouse install --via systemd --print '@daily'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.install(via, print, args) },
+		RunE: in(a.open, func(s *setup.Setup, args []string) error { return a.install(s, via, print, args) }),
 	}
 	c.Flags().StringVar(&via, "via", via, "cron, systemd or launchd")
 	c.Flags().BoolVar(&print, "print", false, "show what would be written, and write nothing")
@@ -44,15 +47,11 @@ func (a *app) newUninstall() *cobra.Command {
 rouse.yaml stays as it is.
 
 Exit codes: 0, also if nothing was installed, 1 if it cannot be removed.`,
-		RunE: func(*cobra.Command, []string) error { return a.uninstall() },
+		RunE: in(a.openHome, a.uninstall),
 	}
 }
 
-func (a *app) install(via string, print bool, args []string) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *app) install(s *setup.Setup, via string, print bool, args []string) error {
 	h := s.Home
 	written, entries, err := install.WithSpec(s, args)
 	if err != nil {
@@ -105,11 +104,7 @@ func (a *app) install(via string, print bool, args []string) error {
 	return nil
 }
 
-func (a *app) uninstall() error {
-	h, err := a.openHome()
-	if err != nil {
-		return err
-	}
+func (a *app) uninstall(h home.Home, _ []string) error {
 	j, err := install.New(h, a.process())
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ Exit codes: 0 the client has gone, 1 the server failed, 2 usage, 130 and 143 end
   rouse mcp proxy --url https://tracker.example/mcp --header Authorization=TRACKER_AUTH
   rouse mcp proxy --listen 127.0.0.1:8080 -- my-server --stdio`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return a.proxy(o, args) },
+		RunE: in(a.open, func(s *setup.Setup, command []string) error { return a.proxy(s, o, command) }),
 	}
 	c.Flags().StringVar(&o.name, "name", "", "what the notes' file is called (default after the server)")
 	c.Flags().StringVar(&o.listen, "listen", "", "serve streamable HTTP at this address, such as 127.0.0.1:8080")
@@ -63,11 +63,7 @@ Exit codes: 0 the client has gone, 1 the server failed, 2 usage, 130 and 143 end
 }
 
 // proxy runs the proxy until its client has gone.
-func (a *app) proxy(o proxyOptions, command []string) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *app) proxy(s *setup.Setup, o proxyOptions, command []string) error {
 	p, err := a.newProxy(s, o, command)
 	if err != nil {
 		return usage(err)

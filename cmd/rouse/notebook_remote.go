@@ -13,6 +13,7 @@ import (
 
 	"rouse/agent/config"
 	"rouse/internal/loopback"
+	"rouse/setup"
 	"rouse/tools/notebook/remote"
 )
 
@@ -28,17 +29,13 @@ notebooks run there.
 Exit codes: 0, 1 if the server does not answer as it should, 2 usage or configuration.`,
 		Example: "  rouse notebook remote https://notebooks.example",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.useRemote(args[0], tokenEnv) },
+		RunE:    in(a.open, func(s *setup.Setup, args []string) error { return a.useRemote(s, args[0], tokenEnv) }),
 	}
 	c.Flags().StringVar(&tokenEnv, "token-env", tokenEnv, "the variable that holds the token")
 	return c
 }
 
-func (a *app) useRemote(endpoint, tokenEnv string) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *app) useRemote(s *setup.Setup, endpoint, tokenEnv string) error {
 	h := s.Home
 	text, err := os.ReadFile(h.Config())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

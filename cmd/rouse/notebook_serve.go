@@ -40,7 +40,7 @@ Exit codes: 0, 1 if it cannot listen, 2 usage or configuration, 130 or 143 a sig
 after the variables were saved.`,
 		Example: `  rouse notebook serve
   rouse notebook serve --listen :7333 --cert cert.pem --key key.pem --tokens tokens.txt`,
-		RunE: func(*cobra.Command, []string) error { return a.serveNotebooks(o) },
+		RunE: in(a.open, func(home *setup.Setup, _ []string) error { return a.serveNotebooks(home, o) }),
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", o.listen, "address and port; without TLS only a loopback one")
@@ -79,15 +79,12 @@ func (a *app) tokens(path string) (map[string]string, error) {
 	return serve.ReadTokens(path)
 }
 
-func (a *app) serveNotebooks(o serveOptions) error {
+func (a *app) serveNotebooks(home *setup.Setup, o serveOptions) error {
 	if err := o.check(); err != nil {
 		return usage(err)
 	}
-	home, err := a.open()
-	if err != nil {
-		return err
-	}
 	s := &serve.Server{Dir: home.Home.Served(), FS: disk.OS{}, Version: version(), Keep: o.keep}
+	var err error
 	if s.Tokens, err = a.tokens(o.tokens); err == nil {
 		err = s.Check()
 	}

@@ -23,16 +23,12 @@ Exit codes: 0, also if the home is paused already, 1 if the file cannot be writt
 		Example: `  rouse pause 'the disk is being changed'
   rouse resume`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return a.pause(strings.Join(args, " ")) },
+		RunE: in(a.anyHome, a.pause),
 	}
 }
 
-func (a *app) pause(reason string) error {
-	h, err := home.At(a.folder()) // a brake works whatever the version
-	if err != nil {
-		return usage(err)
-	}
-	reason = cmp.Or(strings.TrimSpace(reason), "paused at "+a.now().Format("2006-01-02 15:04"))
+func (a *app) pause(h home.Home, words []string) error {
+	reason := cmp.Or(strings.TrimSpace(strings.Join(words, " ")), "paused at "+a.now().Format("2006-01-02 15:04"))
 	made, err := pause.Pause(disk.OS{}, h.Stop(), reason)
 	if err != nil {
 		return err
@@ -53,15 +49,11 @@ func (a *app) newResume() *cobra.Command {
 		Long: `Remove the file STOP from the home, so that cycles start again.
 
 Exit codes: 0, also if the home was not paused, 1 if the file cannot be removed.`,
-		RunE: func(*cobra.Command, []string) error { return a.resume() },
+		RunE: in(a.anyHome, a.resume),
 	}
 }
 
-func (a *app) resume() error {
-	h, err := home.At(a.folder())
-	if err != nil {
-		return usage(err)
-	}
+func (a *app) resume(h home.Home, _ []string) error {
 	was, err := pause.Resume(disk.OS{}, h.Stop())
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/home"
 )
 
 func (a *app) newReset() *cobra.Command {
@@ -17,17 +18,13 @@ func (a *app) newReset() *cobra.Command {
 cycle begins with the initial state. An interrupted cycle is settled first.
 
 Exit codes: 0, 1 if it cannot be done, 75 while a cycle is awake.`,
-		RunE: func(*cobra.Command, []string) error { return a.reset(clean) },
+		RunE: in(a.openHome, func(h home.Home, _ []string) error { return a.reset(h, clean) }),
 	}
 	c.Flags().BoolVar(&clean, "clean", false, "also remove the logs and snapshots of earlier cycles")
 	return c
 }
 
-func (a *app) reset(clean bool) error {
-	h, err := a.openHome()
-	if err != nil {
-		return err
-	}
+func (a *app) reset(h home.Home, clean bool) error {
 	to, err := (&agent.Keeper{Home: h, Now: a.now}).Reset(clean)
 	if err != nil {
 		return err

@@ -22,23 +22,13 @@ unknown (its process died; it is not run again), waiting, running, asked (a wake
 wants, yet to come).
 
 Exit codes: 0, 1 if the ledger cannot be read, 2 usage or configuration.`,
-		RunE: func(*cobra.Command, []string) error {
-			limit := 20
-			if all {
-				limit = 0
-			}
-			return a.slots(limit)
-		},
+		RunE: in(a.open, func(s *setup.Setup, _ []string) error { return a.slots(s, newest(all)) }),
 	}
 	c.Flags().BoolVar(&all, "all", false, "list all of them; those of long ago are counted by day")
 	return a.withJSON(c)
 }
 
-func (a *app) slots(limit int) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *app) slots(s *setup.Setup, limit int) error {
 	list, err := s.NewestSlots(limit)
 	if err != nil {
 		return err

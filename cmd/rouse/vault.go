@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"rouse/home"
 	"rouse/internal/vault"
 	"rouse/setup"
 )
@@ -42,15 +43,11 @@ without a line break at its end. The first call makes the key.
 Exit codes: 0, 1 if the vault cannot be read or written, 2 usage.`,
 		Example: `  rouse vault set postgres/PROD_DB host=db.example user=reader password=- < password.txt`,
 		Args:    cobra.MinimumNArgs(2),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.vaultSet(args[0], args[1:], os.Stdin) },
+		RunE:    in(a.openWhole, func(h home.Home, args []string) error { return a.vaultSet(h, args[0], args[1:], os.Stdin) }),
 	}
 }
 
-func (a *app) vaultSet(name string, args []string, stdin io.Reader) error {
-	h, err := a.openWhole()
-	if err != nil {
-		return err
-	}
+func (a *app) vaultSet(h home.Home, name string, args []string, stdin io.Reader) error {
 	fields := map[string]string{}
 	asked := ""
 	for _, arg := range args {
@@ -68,9 +65,11 @@ func (a *app) vaultSet(name string, args []string, stdin io.Reader) error {
 		fields[field] = value
 	}
 	if asked != "" {
-		if fields[asked], err = a.readValue(asked, stdin); err != nil {
+		value, err := a.readValue(asked, stdin)
+		if err != nil {
 			return fmt.Errorf("vault set: read %s: %w", asked, err)
 		}
+		fields[asked] = value
 	}
 	return setup.Vault(h, a.process()).Change(func(c vault.Connections) error { return usage(c.Set(name, fields)) })
 }
@@ -95,7 +94,7 @@ func (a *app) newVaultList() *cobra.Command {
 notebooks. No value is shown.
 
 Exit codes: 0, 1 if the vault cannot be read, 2 usage or configuration.`,
-		RunE: func(*cobra.Command, []string) error { return a.vaultList() },
+		RunE: in(a.open, a.vaultList),
 	})
 }
 
@@ -106,11 +105,7 @@ type connection struct {
 	Granted bool     `json:"granted"`
 }
 
-func (a *app) vaultList() error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
+func (a *app) vaultList(s *setup.Setup, _ []string) error {
 	connections, err := setup.Vault(s.Home, s.Process).Load()
 	if err != nil {
 		return err
@@ -136,15 +131,12 @@ key still has them: change the password at its source, too.
 Exit codes: 0, 1 if there is no such connection or the vault cannot be written, 2 usage.`,
 		Example: "  rouse vault rm postgres/PROD_DB",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.vaultRemove(args[0]) },
+		RunE:    in(a.openWhole, a.vaultRemove),
 	}
 }
 
-func (a *app) vaultRemove(name string) error {
-	h, err := a.openWhole()
-	if err != nil {
-		return err
-	}
+func (a *app) vaultRemove(h home.Home, args []string) error {
+	name := args[0]
 	return setup.Vault(h, a.process()).Change(func(c vault.Connections) error {
 		if _, ok := c[name]; !ok {
 			return fmt.Errorf("vault rm: there is no connection %.140q", name)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"os"
 
+	"github.com/spf13/cobra"
+
 	"rouse/home"
 	"rouse/internal/redact"
 	"rouse/setup"
@@ -26,6 +28,12 @@ func (a *app) openHome() (home.Home, error) {
 }
 
 func (a *app) folder() string { return cmp.Or(a.home, a.process().Alone().Getenv("ROUSE_HOME"), ".") }
+
+// anyHome finds the home, whatever its version: a brake works in all.
+func (a *app) anyHome() (home.Home, error) {
+	h, err := home.At(a.folder())
+	return h, usage(err)
+}
 
 // readEnv takes in the variables of the home's .env. The libraries that look into
 // the environment by themselves, for a time zone, find them too, but not a proxy: the model's key would go through it,
@@ -61,6 +69,17 @@ func (a *app) open() (*setup.Setup, error) {
 		a.setup = s
 	}
 	return s, usage(err)
+}
+
+// in runs a verb with what it opens first: the home, or what is made of it.
+func in[T any](open func() (T, error), run func(opened T, args []string) error) func(*cobra.Command, []string) error {
+	return func(_ *cobra.Command, args []string) error {
+		opened, err := open()
+		if err != nil {
+			return err
+		}
+		return run(opened, args)
+	}
 }
 
 // redactor hides all secrets that were read.
