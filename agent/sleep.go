@@ -17,8 +17,7 @@ import (
 // sleep ends the cycle as its run did.
 func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 	end := w.ending(r.err, a.Redact.Error(r.err))
-	var limit *Limit
-	if errors.As(r.err, &limit) {
+	if limit, ok := errors.AsType[*Limit](r.err); ok {
 		// A journal that cannot be written is reported when the end is.
 		_ = w.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
 	}

@@ -80,14 +80,9 @@ func summary(h home.Home, id string) (Summary, error) {
 // unfinished asks whether the cycle's process is still alive.
 func unfinished(h home.Home, s Summary) (Summary, error) {
 	s.Outcome = Interrupted
-	for e, err := range journal.Read(h.Journal(s.Cycle)) {
-		if err != nil {
-			return s, err
-		}
-		if w, ok := e.Data.(*journal.Wake); ok && w.Owner.Alive() {
-			s.Outcome, s.PID, s.Began = Awake, w.Owner.PID, e.Time
-		}
-		break
+	e, err := journal.First(h.Journal(s.Cycle))
+	if w, ok := e.Data.(*journal.Wake); ok && w.Owner.Alive() {
+		s.Outcome, s.PID, s.Began = Awake, w.Owner.PID, e.Time
 	}
-	return s, nil
+	return s, err
 }

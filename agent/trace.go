@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,11 +104,8 @@ func (t *trace) doubt(l journal.Line) {
 }
 
 func (t *trace) close(step int) {
-	for i := range t.open {
-		if t.open[i].Step == step {
-			t.open = append(t.open[:i], t.open[i+1:]...)
-			return
-		}
+	if i := slices.IndexFunc(t.open, func(d journal.Intent) bool { return d.Step == step }); i >= 0 {
+		t.open = slices.Delete(t.open, i, i+1)
 	}
 }
 

@@ -59,7 +59,7 @@ func (a *Agent) tell(r Report, err error) {
 	}
 	ctx := context.Background()
 	_ = a.Notify.Cycle(ctx, o)
-	if s := (*Stopped)(nil); errors.As(r.Err, &s) {
+	if errors.As(r.Err, new(*Stopped)) {
 		TellStop(ctx, a.Home, a.Notify)
 	}
 	if o.Outcome == journal.Failed && r.Cycle != "" {
@@ -134,8 +134,7 @@ func (a *Agent) spend(ctx context.Context, action dispatcher.Action) error {
 
 // limited makes a limit of the cycle of what would not fit the budget.
 func limited(err error) error {
-	var e *budget.Exceeded
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*budget.Exceeded](err); ok {
 		return &Limit{e.Name, e.Text}
 	}
 	return err

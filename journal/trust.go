@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -34,12 +35,7 @@ type TrustedServer struct {
 // changes nothing.
 func (t *Trust) Set(name string, s TrustedServer) {
 	old := t.Servers[name]
-	if s.Command == "" {
-		s.Command = old.Command
-	}
-	if s.Tools == "" {
-		s.Tools = old.Tools
-	}
+	s.Command, s.Tools = cmp.Or(s.Command, old.Command), cmp.Or(s.Tools, old.Tools)
 	t.Servers = maps.Clone(t.Servers)
 	if t.Servers == nil {
 		t.Servers = map[string]TrustedServer{}

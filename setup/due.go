@@ -120,7 +120,7 @@ func (s *Setup) affords(task string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
 	defer cancel()
-	if e := (*budget.Exceeded)(nil); errors.As(m.Fits(ctx, req), &e) {
+	if e, ok := errors.AsType[*budget.Exceeded](m.Fits(ctx, req)); ok {
 		return e
 	}
 	return nil

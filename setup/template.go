@@ -44,11 +44,8 @@ func WriteTemplate(dir string) (made []string, err error) {
 }
 
 func mode(name string) fs.FileMode {
-	switch filepath.Ext(name) {
-	case ".sh":
+	if filepath.Ext(name) == ".sh" {
 		return 0o700
-	case ".yaml":
-		return 0o600
 	}
 	return 0o600
 }

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -83,11 +84,7 @@ func (s *Setup) Accept() (accepted []string, err error) {
 		if err := trust.Accept(s.Home, disk.OS{}, s.found().SetBaseURL); err != nil {
 			return accepted, err
 		}
-		where := "model.base_url as rouse.yaml has it"
-		if named := s.found().Where; named != "" {
-			where = named
-		}
-		accepted = append(accepted, where)
+		accepted = append(accepted, cmp.Or(s.found().Where, "model.base_url as rouse.yaml has it"))
 	}
 	return accepted, nil
 }

@@ -17,6 +17,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -170,10 +171,7 @@ func (b *Budget) today() string { return b.now().Local().Format(dayForm) }
 
 // cycleID is the cycle, or the process where none was named.
 func (b *Budget) cycleID() string {
-	if b.cycle != "" {
-		return b.cycle
-	}
-	return fmt.Sprintf("process %d.%d", b.self.PID, b.self.Start)
+	return cmp.Or(b.cycle, fmt.Sprintf("process %d.%d", b.self.PID, b.self.Start))
 }
 
 // scope is what a limit is for, and how much of it is used.

@@ -13,6 +13,7 @@
 package conversation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -40,19 +41,9 @@ type Options struct {
 	ParkText func(from, text string) (id string, err error)
 }
 
-func (o Options) limit() int {
-	if o.MaxTokens <= 0 {
-		return 32000
-	}
-	return o.MaxTokens
-}
+func (o Options) limit() int { return cmp.Or(max(o.MaxTokens, 0), 32000) }
 
-func (o Options) keep() int {
-	if o.Keep <= 0 {
-		return 3
-	}
-	return o.Keep
-}
+func (o Options) keep() int { return cmp.Or(max(o.Keep, 0), 3) }
 
 // Turn is what a request says beside what the conversation holds.
 type Turn struct {

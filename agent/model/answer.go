@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -188,12 +189,7 @@ func (a *answer) begin(f fragment) *call {
 }
 
 func (c *call) extend(f fragment) {
-	if c.id == "" {
-		c.id = f.ID
-	}
-	if c.name == "" {
-		c.name = f.Function.Name
-	}
+	c.id, c.name = cmp.Or(c.id, f.ID), cmp.Or(c.name, f.Function.Name)
 	c.args.WriteString(string(f.Function.Arguments))
 }
 

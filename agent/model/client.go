@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,22 +71,11 @@ func NewClient(opt Options) (*Client, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.BaseURL == "" {
-		o.BaseURL = "https://api.openai.com/v1"
-	}
-	o.BaseURL = strings.TrimRight(o.BaseURL, "/")
-	if o.KeyName == "" {
-		o.KeyName = "OPENAI_API_KEY"
-	}
-	if o.ConnectTimeout == 0 {
-		o.ConnectTimeout = 10 * time.Second
-	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = 2 * time.Minute
-	}
-	if o.MaxReply == 0 {
-		o.MaxReply = max(4<<20, 512*int64(o.MaxOutput))
-	}
+	o.BaseURL = strings.TrimRight(cmp.Or(o.BaseURL, "https://api.openai.com/v1"), "/")
+	o.KeyName = cmp.Or(o.KeyName, "OPENAI_API_KEY")
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 10*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Minute)
+	o.MaxReply = cmp.Or(o.MaxReply, max(4<<20, 512*int64(o.MaxOutput)))
 	return o
 }
 

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -142,10 +143,7 @@ func errorObject(raw []byte, quote func(string) string) complaint {
 		Code    any
 	}
 	_ = json.Unmarshal(raw, &object) // what does not fit stays empty
-	if object.Message == "" {
-		object.Message = string(raw)
-	}
-	c := complaint{text: quote(object.Message)}
+	c := complaint{text: quote(cmp.Or(object.Message, string(raw)))}
 	if object.Code != nil {
 		c.code = quote(fmt.Sprint(object.Code))
 	}

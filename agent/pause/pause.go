@@ -3,6 +3,7 @@
 package pause
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,10 +28,7 @@ func Paused(file string) (reason string, ok bool) {
 	if err == nil && info.Mode().IsRegular() {
 		reason = firstLine(file)
 	}
-	if reason == "" {
-		reason = fmt.Sprintf("the file %s is there", filepath.Base(file))
-	}
-	return reason, true
+	return cmp.Or(reason, fmt.Sprintf("the file %s is there", filepath.Base(file))), true
 }
 
 func firstLine(path string) string {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -73,12 +74,7 @@ func (s *state) keep(r Record) {
 }
 
 func (s *state) waitsFor(r Record) bool {
-	for _, w := range s.Waits[r.Entry] {
-		if w.After.Before(r.Slot) && !w.Last.Before(r.Slot) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Waits[r.Entry], func(w stretch) bool { return w.After.Before(r.Slot) && !w.Last.Before(r.Slot) })
 }
 
 // add applies a line, and gives it back with the incident that it belongs to or ends.

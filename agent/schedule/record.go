@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -79,12 +80,7 @@ type Record struct {
 func (r Record) N() int { return max(r.Count, 1) }
 
 // end is the last slot of the record.
-func (r Record) end() time.Time {
-	if r.Last.IsZero() {
-		return r.Slot
-	}
-	return r.Last
-}
+func (r Record) end() time.Time { return cmp.Or(r.Last, r.Slot) }
 
 // stretch is what waits: the slots of an entry after one moment, up to and with another.
 type stretch struct {

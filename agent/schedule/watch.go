@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -129,11 +130,7 @@ func (w *watcher) set(home string, paths []string) {
 func (w *watcher) forget(home string) {
 	delete(w.homes, home)
 	for dir, wants := range w.folders {
-		for want := range wants {
-			if want.home == home {
-				delete(wants, want)
-			}
-		}
+		maps.DeleteFunc(wants, func(w wanted, _ bool) bool { return w.home == home })
 		if len(wants) == 0 {
 			if w.notify != nil {
 				_ = w.notify.Remove(dir)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,10 +171,7 @@ func (a *app) acceptServer(name string) error {
 	s := c.Servers[0]
 	changed, err := home.AcceptServer(s)
 	if changed && err == nil {
-		line := s.URL
-		if line == "" {
-			line = fmt.Sprintf("%q", append([]string{s.Command}, s.Args...))
-		}
+		line := cmp.Or(s.URL, fmt.Sprintf("%q", append([]string{s.Command}, s.Args...)))
 		line = home.Redactor().And(c.Secrets()).String(line)
 		fmt.Fprintf(a.stdout, "accepted: %s is %s\n", name, text.Line(line, 1000))
 	}

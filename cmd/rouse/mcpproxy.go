@@ -107,10 +107,7 @@ func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy
 	} else {
 		name = filepath.Base(command[0])
 	}
-	name = regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-")
-	if o.name != "" {
-		name = o.name
-	}
+	name = cmp.Or(o.name, regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-"))
 	if !tools.ValidName(name) {
 		return nil, fmt.Errorf("--name %q: a name has letters, digits, _ and -, at most 64", name)
 	}

@@ -80,8 +80,7 @@ func (a *app) schedule(dirs []string, limit int) error {
 
 // ended is the error of what a signal has ended.
 func ended(ctx context.Context) error {
-	var s agent.Signal
-	if errors.As(context.Cause(ctx), &s) {
+	if s, ok := errors.AsType[agent.Signal](context.Cause(ctx)); ok {
 		return &coded{128 + int(s.Signal), nil}
 	}
 	return nil
@@ -89,8 +88,8 @@ func ended(ctx context.Context) error {
 
 // interrupted is what went wrong with the exit code of the signal, if one was why.
 func interrupted(ctx context.Context, err error) error {
-	var s agent.Signal
-	if err == nil || !errors.As(context.Cause(ctx), &s) {
+	s, ok := errors.AsType[agent.Signal](context.Cause(ctx))
+	if err == nil || !ok {
 		return err
 	}
 	if errors.Is(err, syscall.EPIPE) { // as of a program that the signal kills

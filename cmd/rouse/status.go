@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -96,7 +97,7 @@ func (a *app) printStatus(st status) {
 	}
 	row("home", st.Home)
 	row("memory", memoryLine(st))
-	row("task", orNone(text.Line(st.Task, 200)))
+	row("task", cmp.Or(text.Line(st.Task, 200), "none"))
 	row("pending", fmt.Sprint(len(st.Pending)))
 	for _, p := range st.Pending[:min(3, len(st.Pending))] {
 		row("", "- "+text.Line(p, 200))
@@ -117,13 +118,6 @@ func memoryLine(st status) string {
 		return fmt.Sprintf("%s, %d bytes, never saved by a cycle", st.State, st.SizeBytes)
 	}
 	return fmt.Sprintf("%s, %d bytes, saved %s", st.State, st.SizeBytes, st.LastUpdated)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
 
 // cycleLine is one cycle in words.

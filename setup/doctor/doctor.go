@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,10 +194,7 @@ func (d Doctor) checkModel(s *setup.Setup) setup.Check {
 	if err := s.CheckModel(); err != nil {
 		return setup.Check{Check: "model", Found: err.Error()}
 	}
-	base := m.BaseURL
-	if base == "" {
-		base = "https://api.openai.com/v1"
-	}
+	base := cmp.Or(m.BaseURL, "https://api.openai.com/v1")
 	found := fmt.Sprintf("%s at %s", m.Name, base)
 	status, err := ask(strings.TrimRight(base, "/")+"/models", d.Getenv(m.APIKeyEnv))
 	switch {

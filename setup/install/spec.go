@@ -11,6 +11,7 @@ import (
 	"rouse/home"
 	"rouse/internal/vault"
 	"rouse/setup"
+	"slices"
 )
 
 // WithSpec is rouse.yaml with the specification, nil if it need not change, and
@@ -47,9 +48,7 @@ func WithSpec(s *setup.Setup, args []string) ([]byte, schedule.List, error) {
 
 // CheckSchedule refuses what could not work while nobody looks.
 func CheckSchedule(via string, entries schedule.List) error {
-	switch via {
-	case "cron", "systemd", "launchd":
-	default:
+	if !slices.Contains([]string{"cron", "systemd", "launchd"}, via) {
 		return fmt.Errorf("--via %s: use cron, systemd or launchd", via)
 	}
 	for _, e := range entries {

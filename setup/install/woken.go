@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"rouse/setup"
+	"slices"
 	"strings"
 )
 
@@ -53,12 +54,8 @@ func dated(installed string) []setup.Check {
 
 // starts says whether a unit starts this program.
 func (j Job) starts(unit string) bool {
-	for _, word := range []string{systemdWord(j.Program), ">" + xmlText(j.Program) + "<", xmlText("exec " + Quoted(j.Program) + " run")} {
-		if strings.Contains(unit, word) {
-			return true
-		}
-	}
-	return false
+	words := []string{systemdWord(j.Program), ">" + xmlText(j.Program) + "<", xmlText("exec " + Quoted(j.Program) + " run")}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(unit, word) })
 }
 
 // checkUnits looks at the home's unit files, if there are any.
