@@ -11,14 +11,15 @@ import (
 	"rouse/tools"
 )
 
-// Box gives tools that need something running, such as the servers of a home.
+// Box has tools that need something running, such as the servers of a home.
 // It is opened when a cycle has something to do, and closed before it sleeps.
-type Box interface {
-	Tools() []tools.Tool
-	// Problems are why there are fewer tools than there could be.
-	Problems() []string
-	// Close ends all that runs for the tools.
-	Close()
+type Box struct {
+	Tools []tools.Tool
+	// Problems are why there are fewer tools than there could be, and Waiting is
+	// what waits for a person.
+	Problems, Waiting []string
+	// Close ends all that runs for the tools; nil is nothing.
+	Close func()
 }
 
 // Host is what a cycle does for its boxes.
@@ -64,21 +65,23 @@ func (c *cycle) host() Host {
 // unpack opens the boxes and adds their tools to those of the cycle; it gives
 // what closes them again.
 func (c *cycle) unpack(ctx context.Context) (pack func(), err error) {
-	var open []Box
+	var open []func()
 	pack = func() {
-		for _, b := range slices.Backward(open) {
-			b.Close()
+		for _, close := range slices.Backward(open) {
+			close()
 		}
 	}
 	list := c.Tools.All()
 	for _, o := range c.Boxes {
 		b := o(ctx, c.host())
-		open = append(open, b)
-		list = append(list, b.Tools()...)
-		c.warn(b.Problems()...)
-		c.tellWaiting(ctx, b)
+		if b.Close != nil {
+			open = append(open, b.Close)
+		}
+		list = append(list, b.Tools...)
+		c.warn(b.Problems...)
+		c.tellWaiting(ctx, b.Waiting)
 	}
-	if len(open) == 0 {
+	if len(c.Boxes) == 0 {
 		return pack, nil
 	}
 	return pack, c.offer(list)

@@ -9,22 +9,7 @@ import (
 	"rouse/agent/model"
 	"rouse/internal/disk"
 	"rouse/journal"
-	"rouse/tools"
 )
-
-// asker is a box that asks the model all the time, as a thread of a cell can.
-type asker struct {
-	stop context.CancelFunc
-	work sync.WaitGroup
-}
-
-func (b *asker) Tools() []tools.Tool { return nil }
-func (b *asker) Problems() []string  { return nil }
-
-func (b *asker) Close() {
-	b.stop()
-	b.work.Wait()
-}
 
 // patient says done in the third iteration, and something to whoever asks beside.
 type patient struct {
@@ -55,15 +40,18 @@ func TestAskBeside(t *testing.T) {
 	a.Model = m
 	a.Boxes = []OpenBox{func(ctx context.Context, host Host) Box {
 		ctx, stop := context.WithCancel(ctx)
-		b := &asker{stop: stop}
-		b.work.Go(func() {
+		var work sync.WaitGroup // asks all the time, as a thread of a cell can
+		work.Go(func() {
 			for ctx.Err() == nil {
 				if _, err := host.Ask(ctx, "notebook", model.Request{Messages: []model.Message{{Content: "where?"}}}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
-		return b
+		return Box{Close: func() {
+			stop()
+			work.Wait()
+		}}
 	}}
 	report, err := a.RunOnce(t.Context())
 	if err != nil || report.Exit != 0 || report.Iterations != 3 {

@@ -15,17 +15,9 @@ import (
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
-	"rouse/tools"
 )
 
 const canary = "canary-0123456789-abcdefgh"
-
-// leaky is a box whose servers put a secret into what they complain of.
-type leaky struct{}
-
-func (leaky) Tools() []tools.Tool { return nil }
-func (leaky) Problems() []string  { return []string{"mcp: it said " + canary} }
-func (leaky) Close()              {}
 
 // listening keeps what it is shown, and answers as another model does.
 type listening struct {
@@ -78,7 +70,7 @@ func TestSecretInWhatGoesWrong(t *testing.T) {
 	a, _ := r.agent(unsynced{disk.OS{}})
 	m := &listening{Model: failing{}}
 	a.Model, a.Redact = m, redact.New(map[string]string{"SHOP_TOKEN": canary})
-	a.Boxes = []OpenBox{func(context.Context, Host) Box { return leaky{} }}
+	a.Boxes = []OpenBox{func(context.Context, Host) Box { return Box{Problems: []string{"mcp: it said " + canary}} }}
 	if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}

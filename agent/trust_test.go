@@ -9,7 +9,6 @@ import (
 	"rouse/agent/trust"
 	"rouse/internal/disk"
 	"rouse/journal"
-	"rouse/tools"
 )
 
 // A server whose tools were accepted when it was first seen is known to the next
@@ -22,7 +21,7 @@ func TestKilledCycleHasSeenTheServer(t *testing.T) {
 			t.Errorf("known before it was seen: %q", known)
 		}
 		host.Accepted("notes", "t1")
-		return noTools{}
+		return Box{}
 	}}
 	m.during = func(i int) { panic("killed") }
 	crash(func() { a.RunOnce(t.Context()) })
@@ -38,7 +37,7 @@ func TestKilledCycleHasSeenTheServer(t *testing.T) {
 		if known := host.Known("notes"); len(known) != 1 || known[0] != "t1" {
 			t.Errorf("known after: %q", known)
 		}
-		return noTools{}
+		return Box{}
 	}}
 	if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {
 		t.Fatal(report, err)
@@ -63,10 +62,3 @@ func TestChangedAddressIsNotAsked(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// noTools is a box without any.
-type noTools struct{}
-
-func (noTools) Tools() []tools.Tool { return nil }
-func (noTools) Problems() []string  { return nil }
-func (noTools) Close()              {}

@@ -79,13 +79,12 @@ func TellStop(ctx context.Context, h home.Home, n *notify.Notifier) {
 	}
 }
 
-// tellWaiting puts down what in a box waits for a person.
-func (a *Agent) tellWaiting(ctx context.Context, b Box) {
-	w, ok := b.(interface{ Waiting() []string })
-	if !ok || a.Notify == nil {
+// tellWaiting puts down what waits for a person.
+func (a *Agent) tellWaiting(ctx context.Context, what []string) {
+	if a.Notify == nil {
 		return
 	}
-	for _, text := range w.Waiting() {
+	for _, text := range what {
 		_ = a.Notify.Tell(ctx, notify.Waiting, "waiting: "+text, text)
 	}
 }

@@ -78,17 +78,12 @@ func (s *Setup) boxes() (list []agent.OpenBox) {
 		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
 			o := s.serverOptions()
 			o.Started, o.Known, o.Accepted = host.Started, host.Known, host.Accepted
-			return serverBox{mcp.Start(ctx, servers, o)}
+			s := mcp.Start(ctx, servers, o)
+			return agent.Box{Tools: s.Tools(), Problems: append(s.News(), s.Problems()...), Waiting: s.Waiting(), Close: s.Close}
 		})
 	}
 	return list
 }
-
-// serverBox are the tools of MCP servers.
-type serverBox struct{ *mcp.Servers }
-
-// Problems are also what is seen for the first time.
-func (b serverBox) Problems() []string { return append(b.News(), b.Servers.Problems()...) }
 
 // serverOptions say how the home's MCP servers are run.
 func (s *Setup) serverOptions() mcp.Options {

@@ -129,7 +129,7 @@ func (s *Setup) affords(task string) error {
 // foreseen are the tools of a cycle that need something running, by what describes
 // them: the notebook's, and those that the MCP servers had in the last cycle.
 func (s *Setup) foreseen(ag *agent.Agent) []tools.Tool {
-	list := s.notebookBox(context.Background(), agent.Host{}).Tools()
+	list := s.notebookBox(context.Background(), agent.Host{}).Tools
 	if c, err := s.Servers(); err == nil && len(c.Servers) > 0 {
 		for _, t := range ag.Offered() {
 			if strings.Contains(t.Name, mcp.Separator) {

@@ -46,7 +46,7 @@ func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(
 	if m, err = s.manager(hide, bridge{agent.Host{Ask: ask}, s.Config.Model.Name}); err != nil {
 		return nil, nil, err
 	}
-	return m, (&notebookBox{ctx: ctx, manager: m}).Close, nil
+	return m, func() { closeNotebooks(ctx, m) }, nil
 }
 
 // manager makes the manager of the notebooks; cells ask llm.
@@ -129,57 +129,41 @@ func (s *Setup) OpenServed(p serve.Place) (notebook.Runtime, error) {
 
 // notebookBox offers the notebook tool in a cycle.
 func (s *Setup) notebookBox(ctx context.Context, host agent.Host) agent.Box {
-	b := &notebookBox{ctx: ctx}
 	hide, err := s.hidden()
+	var m *notebook.Manager
 	if err == nil {
-		b.manager, err = s.manager(hide, bridge{host, s.Config.Model.Name})
+		m, err = s.manager(hide, bridge{host, s.Config.Model.Name})
 	}
 	if err != nil {
-		b.problems = []string{"notebooks: " + err.Error()}
-		return b
+		return agent.Box{Problems: []string{"notebooks: " + err.Error()}}
 	}
+	box := agent.Box{Close: func() { closeNotebooks(ctx, m) }}
 	if s.Config.Notebook.Backend == "remote" {
-		b.tools = []tools.Tool{notebook.Tool(b.manager, nil)} // what the server has, cells find out
-		return b
+		box.Tools = []tools.Tool{notebook.Tool(m, nil)} // what the server has, cells find out
+		return box
 	}
-	libraries, found := s.local(nil).Known(b.manager.Dir)
+	libraries, found := s.local(nil).Known(m.Dir)
 	switch python := s.Config.Notebook.Python; {
 	case found:
-		b.tools = []tools.Tool{notebook.Tool(b.manager, libraries)}
+		box.Tools = []tools.Tool{notebook.Tool(m, libraries)}
 	case python != "": // without, a machine that has no Python has no notebooks, which the doctor says
-		b.problems = []string{fmt.Sprintf("notebooks: notebook.python %s is not there", python)}
+		box.Problems = []string{fmt.Sprintf("notebooks: notebook.python %s is not there", python)}
 	}
-	return b
+	return box
 }
 
-// notebookBox is the notebook tool in a cycle.
-type notebookBox struct {
-	ctx      context.Context
-	manager  *notebook.Manager
-	tools    []tools.Tool
-	problems []string
-}
-
-// Tools is the notebook tool, if there is a Python to run it.
-func (b *notebookBox) Tools() []tools.Tool { return b.tools }
-
-// Problems are why there is none.
-func (b *notebookBox) Problems() []string { return b.problems }
-
-// Close saves the variables of all notebooks and ends them.
-func (b *notebookBox) Close() {
-	if b.manager == nil {
-		return
-	}
+// closeNotebooks saves the variables of all notebooks and ends them, in a hurry
+// where who used them was told to end.
+func closeNotebooks(used context.Context, m *notebook.Manager) {
 	patience := NotebookPatience
-	if b.ctx.Err() != nil {
+	if used.Err() != nil {
 		patience = notebookHurry
-		b.manager.Cancel()
+		m.Cancel()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	// What could not be saved is told to the next cell.
-	_ = b.manager.Close(ctx)
+	_ = m.Close(ctx)
 }
 
 // bridge answers the cells that ask a model with the model of the cycle.
