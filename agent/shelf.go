@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +27,7 @@ type shelf struct {
 }
 
 func newShelf(dir, cycle string, o observation.Options, j *journal.Writer) *shelf {
-	o.Log = slog.New(shelfLog{j})
+	o.Say = func(text string) { _ = j.Append(&journal.Warning{Text: text}) } // a journal that cannot be written is met again at once
 	s := &shelf{dir: dir, opt: o}
 	s.turn = sync.OnceValues(func() (*observation.Turn, error) { return s.open(cycle) })
 	return s
@@ -68,29 +67,6 @@ func (s *shelf) collect(now time.Time) {
 		_, _ = s.turn()
 	}
 }
-
-// shelfLog puts what the store says into the journal: what it removed and why,
-// and what was damaged.
-type shelfLog struct{ journal *journal.Writer }
-
-// Enabled says that everything is said.
-func (shelfLog) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle writes one event.
-func (l shelfLog) Handle(_ context.Context, r slog.Record) error {
-	text := r.Message
-	r.Attrs(func(a slog.Attr) bool {
-		text += ", " + a.String()
-		return true
-	})
-	return l.journal.Append(&journal.Warning{Text: text})
-}
-
-// WithAttrs adds none: the store has none for all messages.
-func (l shelfLog) WithAttrs([]slog.Attr) slog.Handler { return l }
-
-// WithGroup makes none.
-func (l shelfLog) WithGroup(string) slog.Handler { return l }
 
 // kept is what earlier cycles kept.
 func (s *shelf) kept() []observation.Entry {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
-	"log/slog"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +73,7 @@ func TestDamagedDatabaseIsSetAside(t *testing.T) {
 			made(t, dir)
 			tt.damage(t, filepath.Join(dir, database))
 			var log bytes.Buffer
-			s := openStore(t, dir, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			s := openStore(t, dir, Options{Say: func(text string) { fmt.Fprintln(&log, text) }})
 			aside, _ := filepath.Glob(filepath.Join(dir, database+".damaged-*"))
 			if (len(aside) > 0) != tt.aside || strings.Contains(log.String(), "set aside") != tt.aside {
 				t.Errorf("set aside: %v; log: %s", aside, log.String())

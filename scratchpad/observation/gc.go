@@ -32,7 +32,7 @@ func (s *Store) GC(ctx context.Context) (Stats, error) {
 		return st, fmt.Errorf("collect observations: %w", s.explain(err))
 	}
 	if st.Entries+st.Orphans > 0 {
-		s.opt.Log.Info("expired observations were removed", "entries", st.Entries, "orphaned_files", st.Orphans, "bytes", st.Bytes)
+		s.say("expired observations were removed, entries=%d, orphaned_files=%d, bytes=%d", st.Entries, st.Orphans, st.Bytes)
 	}
 	return st, nil
 }
@@ -165,7 +165,7 @@ func (s *Store) makeRoom(tx *sql.Tx, need int64) ([]string, error) {
 	if used+need > s.opt.MaxBytes {
 		return nil, s.errFull()
 	}
-	s.opt.Log.Warn("observation store is full: the oldest observations were removed", "entries", len(list), "bytes", freed, "max_bytes", s.opt.MaxBytes)
+	s.say("observation store is full: the oldest observations were removed, entries=%d, bytes=%d, max_bytes=%d", len(list), freed, s.opt.MaxBytes)
 	return files, remove(tx, list)
 }
 

@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -62,7 +61,7 @@ type Options struct {
 
 	FS  disk.FS          // through which contents are written; disk.OS
 	Now func() time.Time // time.Now
-	Log *slog.Logger     // told of what is set aside and what has to go; discards
+	Say func(string)     // is told of what is set aside and what has to go; nobody
 }
 
 func (o Options) withDefaults() Options {
@@ -76,9 +75,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }
@@ -159,13 +155,19 @@ func (s *Store) setAside(cause error) {
 	}
 	aside := name + ".damaged-" + s.opt.Now().UTC().Format("20060102T150405.000")
 	if err := s.opt.FS.Rename(name, aside); err != nil {
-		s.opt.Log.Warn("observation store is damaged and cannot be set aside", "error", err)
+		s.say("observation store is damaged and cannot be set aside, error=%v", err)
 		return
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {
 		if err := s.opt.FS.Rename(name+suffix, aside+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			s.opt.Log.Warn("observation store: set aside", "error", err)
+			s.say("observation store: set aside, error=%v", err)
 		}
 	}
-	s.opt.Log.Warn("observation store was damaged: set aside, a new one is begun", "file", aside, "cause", cause.Error())
+	s.say("observation store was damaged: set aside, a new one is begun, file=%s, cause=%v", aside, cause)
+}
+
+func (s *Store) say(format string, args ...any) {
+	if s.opt.Say != nil {
+		s.opt.Say(fmt.Sprintf(format, args...))
+	}
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,7 +155,7 @@ func TestOldestGoWhenTheStoreIsFull(t *testing.T) {
 	clock := newClock()
 	dir := t.TempDir()
 	var log bytes.Buffer
-	s := openStore(t, dir, Options{Now: clock.now, MaxBytes: 1 << 20, Codec: Raw, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s := openStore(t, dir, Options{Now: clock.now, MaxBytes: 1 << 20, Codec: Raw, Say: func(text string) { fmt.Fprintln(&log, text) }})
 	mib := func(n int) []byte { return []byte(strings.Repeat("x", n<<20/10)) } // tenths
 	over := begin(t, s, "over")
 	keep := put(t, over, mib(2)).ID

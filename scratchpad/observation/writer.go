@@ -241,7 +241,7 @@ func (w *Writer) insert(e *Entry) error {
 	}
 	for _, name := range files {
 		if err := w.s.unlink(name); err != nil {
-			w.s.opt.Log.Warn("observation store", "error", err)
+			w.s.say("observation store, error=%v", err)
 		}
 	}
 	return nil
@@ -294,7 +294,7 @@ func (w *Writer) discard(cause error) {
 		return
 	}
 	if err := w.s.unlink(w.name); err != nil {
-		w.s.opt.Log.Warn("observation store", "error", err)
+		w.s.say("observation store, error=%v", err)
 	}
 }
 
