@@ -1,12 +1,15 @@
 package setup
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"rouse/agent"
+	"rouse/dispatcher"
 	"rouse/home"
 )
 
@@ -40,5 +43,20 @@ func TestHidden(t *testing.T) {
 	}
 	if got := s.Hidden().String("is very-secret-1"); strings.Contains(got, "very-secret") {
 		t.Errorf("shown: %s", got)
+	}
+}
+
+// Models are shown all that the schemas of our tools say.
+func TestParameters(t *testing.T) {
+	s := open(t, nil)
+	set, err := s.Tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range append(append(set.All(), s.foreseen(&agent.Agent{})...), new(dispatcher.Shelf).Reader()) {
+		want, err := json.Marshal(tool.Schema)
+		if got := tool.Parameters(); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %v\n got %s\nwant %s", tool.Name, err, got, want)
+		}
 	}
 }

@@ -42,10 +42,22 @@ func IsOurNote(schema json.RawMessage) bool {
 	return !HasOwnNote(schema) || bytes.Contains(schema, []byte(noteText))
 }
 
+// HasOwnNote says whether the tool has a parameter of its own that is called like
+// [NoteParam].
+func (t Tool) HasOwnNote() bool {
+	if t.Raw != nil || t.Schema == nil {
+		return HasOwnNote(t.Raw)
+	}
+	return t.Schema.Properties[NoteParam] != nil
+}
+
 // Parameters is the JSON Schema of a tool's own parameters.
 func (t Tool) Parameters() json.RawMessage {
-	if t.Raw != nil {
+	switch {
+	case t.Raw != nil:
 		return t.Raw
+	case t.drawn:
+		return draw(nil, t.Schema)
 	}
 	text, err := json.Marshal(t.Schema)
 	if err != nil || t.Schema == nil {

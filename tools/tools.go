@@ -42,6 +42,8 @@ type Tool struct {
 	// Run carries out one call whose arguments fit Schema. What goes wrong is a
 	// [Result] for the model to read.
 	Run func(ctx context.Context, call Call) Result
+
+	drawn bool // Schema is from [New]
 }
 
 // Call is one request to run a tool.
@@ -104,7 +106,7 @@ func New[A any](name, description string, run func(context.Context, Call, A) Res
 		panic(fmt.Sprintf("tool %s: %v", name, err))
 	}
 	return Tool{
-		Name: name, Description: strings.TrimSpace(description), Schema: schema,
+		Name: name, Description: strings.TrimSpace(description), Schema: schema, drawn: true,
 		Run: func(ctx context.Context, call Call) Result {
 			var args A
 			if err := json.Unmarshal(call.Args, &args); err != nil {

@@ -35,7 +35,7 @@ func checkServers(home *setup.Setup) []setup.Check {
 func checkNotes(list []tools.Tool) []setup.Check {
 	var own []string
 	for _, t := range list {
-		if tools.HasOwnNote(t.Parameters()) {
+		if t.HasOwnNote() {
 			own = append(own, t.Name)
 		}
 	}
