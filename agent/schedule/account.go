@@ -39,6 +39,8 @@ type candidate struct {
 	slot  time.Time
 	as    Status
 	waits bool // it need not be told to wait
+	// before is the attempt before, where the slot is tried again.
+	before *Record
 }
 
 func (a *accounting) put(r Record) {
@@ -90,6 +92,7 @@ func (a *accounting) forget() {
 			}
 			a.put(r)
 		}
+		a.giveUp(key, "removed")
 		a.put(Record{Event: eventEntry, Entry: key, Reason: "removed"})
 	}
 }
@@ -104,6 +107,7 @@ func (a *accounting) entry(e Entry) {
 	case mark.After(a.now):
 		mark = a.clockBack(e, mark)
 	}
+	a.tryAgain(e)
 	if newest := a.newest(e, mark); !newest.IsZero() {
 		a.pending(e, mark, newest)
 	}
@@ -113,6 +117,7 @@ func (a *accounting) entry(e Entry) {
 // clockBack lets an entry's slots count from now on again. Those that were begun
 // are not begun again.
 func (a *accounting) clockBack(e Entry, mark time.Time) time.Time {
+	a.giveUp(e.key, ReasonClock)
 	for _, w := range slices.Clone(a.Waits[e.key]) {
 		if w.Last.After(a.now) {
 			a.putSlots(e, Skipped, ReasonClock, e.Next(w.After), w.Last)
@@ -217,7 +222,7 @@ func (a *accounting) decide(e Entry, slot time.Time) {
 	case own >= 0 || len(a.Waits[e.key]) > 0:
 		a.wait(e, as, slot)
 	default:
-		a.ready = append(a.ready, candidate{e, slot, as, false})
+		a.ready = append(a.ready, candidate{entry: e, slot: slot, as: as})
 	}
 }
 
@@ -275,7 +280,7 @@ func (a *accounting) waiting(e Entry) {
 		if a.now.Sub(e.due(first, a.salt)) <= inTime {
 			as = Ran
 		}
-		a.ready = append(a.ready, candidate{e, first, as, true})
+		a.ready = append(a.ready, candidate{entry: e, slot: first, as: as, waits: true})
 		return
 	}
 }
@@ -283,17 +288,29 @@ func (a *accounting) waiting(e Entry) {
 // asks offers the wakes that were asked for beside the schedule.
 func (a *accounting) asks() {
 	for _, name := range slices.Sorted(maps.Keys(a.Asks)) {
-		e, slot := defaults(), a.Asks[name]
-		e.key, e.Cron, e.loc = name, name, time.Local
+		e, slot := asked(name), a.Asks[name]
 		if slot.After(a.now) {
 			continue
 		}
+		a.giveUp(name, ReasonNext)
 		if as := a.lateness(e, slot); as == Missed {
 			a.putSlots(e, Missed, "", slot)
 		} else {
-			a.ready = append(a.ready, candidate{e, slot, as, true})
+			a.ready = append(a.ready, candidate{entry: e, slot: slot, as: as, waits: true})
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.Again)) {
+		if _, known := a.Marks[name]; !known {
+			a.tryAgain(asked(name))
+		}
+	}
+}
+
+// asked is the entry of wakes that are asked for.
+func asked(name string) Entry {
+	e := defaults()
+	e.key, e.Cron, e.loc = name, name, time.Local
+	return e
 }
 
 func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

@@ -53,7 +53,7 @@ func (r Record) Kept() bool {
 
 // Woke says that a cycle woke for the slot, and ended.
 func (r Record) Woke() bool {
-	return r.Cycle != "" && (r.Status == Ran || r.Status == Late || r.Status == CaughtUp)
+	return r.Cycle != "" && r.Reason == "" && (r.Status == Ran || r.Status == Late || r.Status == CaughtUp)
 }
 
 // keep counts a slot that is kept from its cycle, once, also where it waits before

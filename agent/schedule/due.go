@@ -18,6 +18,7 @@ type Slot struct {
 	As       Status
 	Task     string
 	IdleSkip bool
+	Attempt  int // which cycle of the slot it is to be, from 1
 }
 
 // Gate says why a slot is not to be taken, in a word such as paused, budget or
@@ -59,6 +60,7 @@ type Attempt struct {
 	ledger  *Ledger
 	entry   Entry
 	entries List
+	before  *Record // the attempt before
 }
 
 // Due accounts for every slot of the home up to now, and takes at most one that is
@@ -139,8 +141,7 @@ func (l *Ledger) take(entries List, q *asking) (*Attempt, *Record, error) {
 	if taken == nil {
 		return nil, a.replace, nil
 	}
-	s := Slot{taken.entry.key, taken.entry.Cron, taken.slot, taken.as, taken.entry.Task, taken.entry.IdleSkip}
-	return &Attempt{s, l, taken.entry, entries}, nil, nil
+	return &Attempt{taken.asSlot(), l, taken.entry, entries, taken.before}, nil, nil
 }
 
 // choose takes the oldest slot that nothing speaks against; the others wait.
@@ -152,20 +153,31 @@ func (a *accounting) choose(gate Gate, owner proc.Identity) (taken *candidate) {
 				a.wait(c.entry, c.as, c.slot)
 			}
 		case !c.entry.open(a.now):
-			a.putSlots(c.entry, Skipped, ReasonWindow, c.slot)
+			a.skip(c, ReasonWindow, "")
 		default:
-			s := Slot{c.entry.key, c.entry.Cron, c.slot, c.as, c.entry.Task, c.entry.IdleSkip}
+			s := c.asSlot()
 			if reason, sentence := gate(s); reason != "" {
-				a.put(Record{
-					Event: eventSlot, Entry: s.Entry, Cron: s.Cron, Slot: s.Time, Status: Skipped, Reason: reason, Error: sentence,
-				})
+				a.skip(c, reason, sentence)
 				continue
 			}
-			a.put(Record{Event: eventSlot, Entry: s.Entry, Cron: s.Cron, Slot: s.Time, Status: Running, As: s.As, Owner: &owner})
+			a.put(Record{
+				Event: eventSlot, Entry: s.Entry, Cron: s.Cron, Slot: s.Time, Status: Running, As: s.As, Owner: &owner, Attempt: beyondFirst(s.Attempt),
+			})
 			taken = &c
 		}
 	}
 	return taken
+}
+
+// skip puts down that a slot has no cycle, or no further one.
+func (a *accounting) skip(c candidate, reason, sentence string) {
+	if c.before != nil {
+		a.giveUp(c.entry.key, reason)
+		return
+	}
+	r := c.entry.record(Skipped, c.slot)
+	r.Reason, r.Error = reason, sentence
+	a.put(r)
 }
 
 // Result is how an attempt went.
@@ -175,6 +187,8 @@ type Result struct {
 	Error string
 	// Awake says that another cycle was awake, so that none could wake.
 	Awake bool
+	// Again is when the slot is tried again, as [Attempt.Again] said; zero if it is not.
+	Again time.Time
 }
 
 // Settle writes down what became of the slot. One whose cycle did not wake has
@@ -183,9 +197,11 @@ type Result struct {
 func (t *Attempt) Settle(res Result) error {
 	r := Record{
 		V: 1, Time: t.ledger.now().Round(0), Event: eventSlot, Entry: t.Entry, Cron: t.Cron, Slot: t.Time,
-		Status: t.As, Cycle: res.Cycle, Exit: &res.Exit, Error: res.Error,
+		Status: t.As, Cycle: res.Cycle, Exit: &res.Exit, Error: res.Error, Attempt: beyondFirst(t.Slot.Attempt), Again: res.Again.Round(0),
 	}
 	switch {
+	case t.before != nil && res.Cycle == "":
+		r = t.putOff(r, res.Awake)
 	case res.Awake && t.entry.Overlap == OverlapQueue:
 		r.Status, r.As, r.Exit = Waiting, Late, nil
 	case res.Awake:

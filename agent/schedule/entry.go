@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 )
@@ -51,6 +52,9 @@ type Entry struct {
 	NotAfter  Bound
 	// IdleSkip says that a slot in which there is nothing new costs no cycle.
 	IdleSkip bool
+	// Retry are the waits before a slot is tried again whose cycle got no reply from
+	// the model, one after the other.
+	Retry []time.Duration
 
 	key  string
 	spec spec
@@ -65,7 +69,10 @@ func New(cron string) (Entry, error) {
 }
 
 func defaults() Entry {
-	return Entry{Missed: MissedLatest, MissedWindow: 24 * time.Hour, Overlap: OverlapSkip}
+	return Entry{
+		Missed: MissedLatest, MissedWindow: 24 * time.Hour, Overlap: OverlapSkip,
+		Retry: []time.Duration{5 * time.Minute, 15 * time.Minute, 30 * time.Minute},
+	}
 }
 
 // check completes an entry, or says what is wrong with it.
@@ -85,6 +92,10 @@ func (e *Entry) check() (err error) {
 		return errors.New("missed_window must be above 0")
 	case e.Jitter < 0:
 		return errors.New("jitter must not be below 0")
+	case len(e.Retry) > MaxRetries:
+		return fmt.Errorf("retry has %d waits; %d are the most", len(e.Retry), MaxRetries)
+	case len(e.Retry) > 0 && slices.Min(e.Retry) < time.Second:
+		return errors.New("retry must wait for at least 1s")
 	}
 	if err := e.checkBounds(); err != nil {
 		return err

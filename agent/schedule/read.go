@@ -75,6 +75,10 @@ func readEntry(n *yaml.Node) (e Entry, line int, err error) {
 
 // set takes one key of a mapping.
 func (e *Entry) set(key string, n *yaml.Node) (err error) {
+	if key == "retry" {
+		e.Retry, err = waits(n)
+		return err
+	}
 	if n.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: a single value is wanted", key)
 	}
@@ -117,6 +121,27 @@ func duration(text string) (time.Duration, error) {
 		return 0, errors.New("not a length of time; write 90s, 2m or 1h30m")
 	}
 	return d, nil
+}
+
+// waits reads a list of lengths of time, one alone, or off for none.
+func waits(n *yaml.Node) (list []time.Duration, err error) {
+	nodes := n.Content
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Value == "off":
+		return nil, nil
+	case n.Kind == yaml.ScalarNode:
+		nodes = []*yaml.Node{n}
+	case n.Kind != yaml.SequenceNode:
+		return nil, errors.New("retry: use a list of lengths of time, such as [5m, 15m, 30m], or off")
+	}
+	for _, n := range nodes {
+		d, err := duration(n.Value)
+		if err != nil {
+			return nil, fmt.Errorf("retry %q: not a length of time; write [5m, 15m, 30m], or off", n.Value)
+		}
+		list = append(list, d)
+	}
+	return list, nil
 }
 
 // Next is the first slot of any entry after t, zero if there is none.

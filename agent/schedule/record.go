@@ -67,6 +67,10 @@ type Record struct {
 	Cycle string `json:"cycle,omitempty"`
 	Exit  *int   `json:"exit,omitempty"`
 	Error string `json:"error,omitempty"`
+	// Attempt counts the cycles of the slot, from the second on. Again is when the slot is
+	// tried again, as the last of them got no reply from the model.
+	Attempt int       `json:"attempt,omitempty"`
+	Again   time.Time `json:"again,omitzero"`
 	// Follows says of what waits that no slot lies between it and what waits already.
 	Follows bool `json:"follows,omitempty"`
 	// Until: slots up to here may have been taken before the clock was set back.
@@ -97,6 +101,8 @@ type state struct {
 	Until map[string]time.Time `json:"until,omitempty"`
 	Waits map[string][]stretch `json:"waits,omitempty"`
 	Asks  map[string]time.Time `json:"asks,omitempty"`
+	// Again are the slots that are tried again, as they were settled.
+	Again map[string]Record `json:"again,omitempty"`
 	// Open are the attempts that are not settled.
 	Open []Record `json:"open,omitempty"`
 	// Back is when an attempt last came back to wait: a cycle that no slot began was awake.
@@ -128,6 +134,9 @@ func (s *state) complete() {
 	if s.Asks == nil {
 		s.Asks = map[string]time.Time{}
 	}
+	if s.Again == nil {
+		s.Again = map[string]Record{}
+	}
 }
 
 // apply adds one line.
@@ -158,6 +167,7 @@ func (s *state) setEntry(r Record) {
 		delete(s.Until, r.Entry)
 		delete(s.Waits, r.Entry)
 		delete(s.Kept.Entries, r.Entry)
+		delete(s.Again, r.Entry)
 		return
 	}
 	s.Marks[r.Entry] = r.Slot
@@ -169,6 +179,7 @@ func (s *state) setEntry(r Record) {
 
 func (s *state) setSlot(r Record) {
 	s.keep(r)
+	s.again(r)
 	if mark, ok := s.Marks[r.Entry]; ok && r.end().After(mark) {
 		s.Marks[r.Entry] = r.end()
 	}
@@ -183,7 +194,7 @@ func (s *state) setSlot(r Record) {
 	s.close(r)
 	if r.Status == Running {
 		s.Open = append(s.Open, r)
-	} else if r.Status.Began() {
+	} else if r.Status.Began() && (r.Reason == "" || s.Newest != nil && s.Newest.Entry == r.Entry && s.Newest.Slot.Equal(r.Slot)) {
 		s.Newest = &r
 	}
 }

@@ -40,6 +40,11 @@ func (s *state) nextDue(entries List, now time.Time, salt string, lives func(Rec
 			sooner(s.retry(now))
 		}
 	}
+	for _, r := range s.Again {
+		if !running {
+			sooner(r.Again)
+		}
+	}
 	for _, t := range s.Asks {
 		if !running || t.After(now) {
 			sooner(t)
@@ -69,6 +74,8 @@ type Summary struct {
 	Asked time.Time
 	// Blocked says since when slots are kept from their cycles, nil unless that is for long.
 	Blocked *Blocked
+	// Again is the slot that is tried again next, nil if there is none.
+	Again *Record
 	// Problems says in words what is not as it should be.
 	Problems []string
 }
@@ -82,7 +89,7 @@ func (l *Ledger) Summary(entries List) (Summary, error) {
 	if err != nil {
 		return Summary{}, wrap(err)
 	}
-	sum := Summary{Last: have.Newest, Asked: have.Asks[NextWake], Blocked: have.Kept.incident(), Next: have.nextDue(entries, l.now(), l.salt(), l.lives)}
+	sum := Summary{Last: have.Newest, Asked: have.Asks[NextWake], Blocked: have.Kept.incident(), Next: have.nextDue(entries, l.now(), l.salt(), l.lives), Again: have.soonest()}
 	if have.bad > 0 {
 		sum.Problems = append(sum.Problems, fmt.Sprintf("%d lines of %s cannot be read, and what they say of slots is lost; was it changed, or the disk full?", have.bad, filepath.Base(l.Path)))
 	}
