@@ -80,6 +80,9 @@ type Report struct {
 	Took       time.Duration
 	// Err is why the cycle did not end with done, nil where it did.
 	Err error
+	// Silent says that the cycle failed as the model gave no reply at all, before any
+	// call was begun.
+	Silent bool
 }
 
 // Limit ends a cycle that has used up what it may use.
@@ -124,6 +127,10 @@ func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 	report, err := a.cycle(ctx)
 	if errors.Is(err, home.ErrAwake) {
 		return report, err // that one tells
+	}
+	if report.Silent && err == nil && a.Waking.Again != nil && a.Waking.Again() {
+		a.deliver() // what comes of the slot is told when it is over
+		return report, nil
 	}
 	_ = beat(report.Exit == 0 && err == nil) // no ping fails a cycle
 	a.tell(report, err)

@@ -35,7 +35,7 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 		c.saw = look(a.Home, a.Waking.Watch)
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
-		Tools: a.Tools, State: w.state, Journal: counting{j, &w.calls}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
+		Tools: a.Tools, State: w.state, Journal: counting{j, &w.record}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
 		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
 			Redact: a.Redact, Turn: w.shelf.opener(), Threshold: a.Threshold, MaxAnswer: c.maxAnswer(), Summarise: c.summariser(),
@@ -155,16 +155,19 @@ func equalJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// counting is a journal that counts the calls that did not go well.
+// counting is a journal that takes note of calls, and counts those that did not go well.
 type counting struct {
 	dispatcher.Journal
-	calls *journal.Counts
+	of *record
 }
 
 // Append writes an event.
 func (j counting) Append(p journal.Payload) error {
-	if r, ok := p.(*journal.Result); ok {
-		j.calls.Add(r)
+	switch d := p.(type) {
+	case *journal.Intent:
+		j.of.heard.intent.Store(true)
+	case *journal.Result:
+		j.of.calls.Add(d)
 	}
 	return j.Journal.Append(p)
 }

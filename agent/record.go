@@ -26,6 +26,7 @@ type record struct {
 	calls   journal.Counts
 
 	iterations, used atomic.Int64 // used are tokens
+	heard            heard
 
 	unproven int  // lines of its journal, when it is settled
 	reopened bool // it was interrupted and is being settled
@@ -42,6 +43,12 @@ type woken struct {
 	unruled error // why there are no rules
 	shelf   *shelf
 }
+
+// heard is what a cycle knows of its model.
+type heard struct{ nothing, reply, intent atomic.Bool }
+
+// silent says that the model was asked in vain, and that nothing was begun.
+func (h *heard) silent() bool { return h.nothing.Load() && !h.reply.Load() && !h.intent.Load() }
 
 // iteration counts from 1 once the model is asked.
 func (c *record) iteration() int { return int(c.iterations.Load()) }

@@ -28,13 +28,14 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 	end.Changes = changes
 	a.wish(w.journal, r.nextWake)
 	took := a.now().Sub(w.began)
-	slept, err := a.finish(&w.record, end, journal.Sleep{Ms: took.Milliseconds(), EmptyNotes: r.emptyNotes})
+	slept, err := a.finish(&w.record, end, journal.Sleep{Ms: took.Milliseconds(), EmptyNotes: r.emptyNotes, Attempt: a.Waking.further()})
 	if err == nil && slept.Outcome == journal.Done && r.idle {
 		a.rest(w, r.saw)
 	}
 	return Report{
 		Cycle: w.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, r.err),
 		Iterations: w.iteration(), Tokens: w.tokens(), Took: took,
+		Silent: w.heard.silent() && (slept.Outcome == journal.Failed || slept.Outcome == journal.Limited),
 	}, err
 }
 

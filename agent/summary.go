@@ -27,6 +27,8 @@ type Summary struct {
 	Refused    int       `json:"refused_calls"`
 	Began      time.Time `json:"began"`
 	PID        int       `json:"pid,omitempty"` // of an awake cycle
+	// Attempt is which cycle of its slot it is, from the second on.
+	Attempt int `json:"attempt,omitempty"`
 	// Changed is what others changed in the home since the cycle before.
 	Changed []journal.Changed `json:"changed,omitempty"`
 }
@@ -71,7 +73,7 @@ func summary(h home.Home, id string) (Summary, error) {
 	if d, ok := last.Data.(*journal.Sleep); ok {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
 		s.Iterations, s.Tokens, s.Ms, s.Changed = d.Iterations, d.Tokens, d.Ms, d.Changed
-		s.Task, s.Failed, s.Refused = d.Task, d.FailedCalls, d.RefusedCalls
+		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
 		return s, nil
 	}
 	return unfinished(h, s)

@@ -86,8 +86,10 @@ func (c *cycle) exchange(ctx context.Context, req model.Request, event journal.R
 	sent := c.now()
 	reply, err := c.Model.Reply(ctx, req)
 	if err != nil {
+		c.heard.nothing.Store(model.Unanswered(err))
 		return reply, err
 	}
+	c.heard.reply.Store(true)
 	reply.Text = c.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.used.Add(int64(reply.Usage.Input + reply.Usage.Output))
 	calls := c.journalled(reply.Calls)

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"rouse/agent/budget"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
+	"rouse/agent/schedule"
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/journal"
@@ -63,9 +65,24 @@ func (a *Agent) tell(r Report, err error) {
 		TellStop(ctx, a.Home, a.Notify)
 	}
 	if o.Outcome == journal.Failed && r.Cycle != "" {
-		a.tellRest(ctx, r.Cycle)
+		tellRest(ctx, a.Home, a.Notify, a.PauseAfter)
 	}
-	_ = a.Notify.Deliver(ctx)
+	a.deliver()
+}
+
+// deliver sends what is put down, also by others.
+func (a *Agent) deliver() {
+	if a.Notify != nil {
+		_ = a.Notify.Deliver(context.Background())
+	}
+}
+
+// TellGivenUp puts down that a cycle failed whose slot was to be tried again, and is not.
+func TellGivenUp(ctx context.Context, h home.Home, n *notify.Notifier, cycle string, pauseAfter int) {
+	if s, err := summary(h, cycle); err == nil {
+		_ = n.Cycle(ctx, notify.Outcome{Cycle: s.Cycle, Outcome: s.Outcome, Error: s.Error})
+		tellRest(ctx, h, n, pauseAfter)
+	}
 }
 
 // TellStop puts down, once for each such file, that the file STOP keeps the home
@@ -89,14 +106,14 @@ func (a *Agent) tellWaiting(ctx context.Context, what []string) {
 	}
 }
 
-// tellRest tells that the home is left to rest, by the failure that makes it so.
-func (a *Agent) tellRest(ctx context.Context, cycle string) {
-	s, err := Streak(a.Home, a.PauseAfter)
-	until, ok := s.Until(a.PauseAfter)
-	if err != nil || !ok || s.Count != a.PauseAfter {
+// tellRest tells that the home is left to rest, where its newest failure makes it so.
+func tellRest(ctx context.Context, h home.Home, n *notify.Notifier, pauseAfter int) {
+	s, err := Streak(h, pauseAfter)
+	until, ok := s.Until(pauseAfter)
+	if err != nil || !ok || s.Count != pauseAfter {
 		return
 	}
-	_ = a.Notify.Tell(ctx, notify.Paused, "rest "+cycle, fmt.Sprintf(
+	_ = n.Tell(ctx, notify.Paused, "rest "+s.Last.UTC().Format(time.RFC3339), fmt.Sprintf(
 		"%d cycles in a row failed for the same cause; slots are skipped until %s, and longer after each further failure: %s",
 		s.Count, until.Format("2006-01-02 15:04"), s.Cause))
 }
@@ -108,7 +125,11 @@ func Streak(h home.Home, pauseAfter int) (pause.Streak, error) {
 	if err != nil || len(list) == 0 || list[0].Outcome != journal.Failed && list[0].Outcome != journal.Lost || pauseAfter <= 0 {
 		return pause.Streak{}, err
 	}
-	if list, err = Summaries(h, pause.Look(pauseAfter)); err != nil {
+	look := pause.Look(pauseAfter)
+	if list, err = Summaries(h, look); err == nil && slices.ContainsFunc(list, func(s Summary) bool { return s.Attempt > 1 }) {
+		list, err = Summaries(h, look*(1+schedule.MaxRetries))
+	}
+	if err != nil {
 		return pause.Streak{}, err
 	}
 	var cycles []pause.Cycle
@@ -117,7 +138,7 @@ func Streak(h home.Home, pauseAfter int) (pause.Streak, error) {
 			continue // another machine has the home: that proves nothing of the cause
 		}
 		cycles = append(cycles, pause.Cycle{
-			Began: s.Began, Took: time.Duration(s.Ms) * time.Millisecond, Failed: s.Outcome == journal.Failed, Error: s.Error,
+			Began: s.Began, Took: time.Duration(s.Ms) * time.Millisecond, Failed: s.Outcome == journal.Failed, Error: s.Error, Attempt: s.Attempt,
 		})
 	}
 	return pause.Failures(cycles), nil

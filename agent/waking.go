@@ -27,6 +27,18 @@ type Waking struct {
 	// and Watch what else can be new, as absolute paths of files and folders.
 	IdleSkip bool
 	Watch    []string
+	// Attempt is which cycle of its slot this one is, 0 where no slot began it. Again
+	// says whether the slot is tried again if the model has given no reply; nil is no.
+	Attempt int
+	Again   func() bool
+}
+
+// further is the attempt, 0 for the first.
+func (w Waking) further() int {
+	if w.Attempt < 2 {
+		return 0
+	}
+	return w.Attempt
 }
 
 // wish hands on the wish of a cycle that is about to sleep. If it is killed after

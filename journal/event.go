@@ -277,6 +277,8 @@ type Sleep struct {
 	Iterations int    `json:"iterations"`
 	Tokens     int    `json:"tokens"`
 	Ms         int64  `json:"ms"`
+	// Attempt is which cycle of its slot this one is, from the second on.
+	Attempt int `json:"attempt,omitempty"`
 	// EmptyNotes counts the calls that came without a note.
 	EmptyNotes int `json:"empty_notes,omitempty"`
 	// Trust is what the next cycle may rely on.

@@ -71,6 +71,12 @@ func Unbilled(err error) bool {
 	return ok && (fail.unsent || fail.status >= 400)
 }
 
+// Unanswered reports whether a request was sent, or tried, and brought no reply.
+func Unanswered(err error) bool {
+	_, ok := errors.AsType[*failure](err)
+	return ok
+}
+
 // damaged is a failure of a reply that began well.
 func damaged(format string, args ...any) *failure {
 	return &failure{text: fmt.Sprintf(format, args...), retry: true}

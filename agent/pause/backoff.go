@@ -19,6 +19,8 @@ type Cycle struct {
 	Took   time.Duration
 	Failed bool
 	Error  string
+	// Attempt is which cycle of its slot it is, from the second on.
+	Attempt int
 }
 
 // Streak is a run of failures for the same cause, the newest of all cycles.
@@ -32,11 +34,16 @@ type Streak struct {
 func Look(pauseAfter int) int { return pauseAfter + doubling + 1 }
 
 // Failures counts the failures, for the same cause, that cycles begin with. The
-// newest comes first.
+// newest comes first. All attempts at one slot are one failure, the last one's.
 func Failures(cycles []Cycle) Streak {
 	var s Streak
+	earlier := 0 // attempts at the slot that is counted
 	for _, c := range cycles {
-		if !c.Failed || s.Count > 0 && Cause(c.Error) != Cause(s.Cause) {
+		if earlier > 0 {
+			earlier--
+			continue
+		}
+		if earlier = max(0, c.Attempt-1); !c.Failed || s.Count > 0 && Cause(c.Error) != Cause(s.Cause) {
 			break
 		}
 		if s.Count == 0 {
