@@ -46,8 +46,9 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 		}
 		return err
 	}
+	again := s.attempt(slot)
 	ran := run(slot.Task)
-	res := schedule.Result{Cycle: ran.Report.Cycle, Exit: ran.Exit, Awake: errors.Is(ran.Err, home.ErrAwake)}
+	res := schedule.Result{Cycle: ran.Report.Cycle, Exit: ran.Exit, Awake: errors.Is(ran.Err, home.ErrAwake), Again: *again}
 	if res.Awake {
 		res.Error = text.Line(s.Redactor().String(s.holder()), 300)
 	} else if ran.Err != nil {
@@ -58,10 +59,24 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 	settled := slot.Settle(res)
 	s.tellBlocked(&tell, wrote)
 	tell.deliver()
-	if res.Awake { // what became of the slot is written down; cron need not mail it
+	if res.Awake || !again.IsZero() { // what became of the slot is written down; cron need not mail it
 		return settled
 	}
 	return cmp.Or(ran.Err, settled)
+}
+
+// attempt tells the agent which cycle of a slot it runs; the result is when the slot
+// is tried again, as soon as that is decided.
+func (s *Setup) attempt(slot *schedule.Attempt) *time.Time {
+	again := new(time.Time)
+	if ag, err := s.Agent(); err == nil {
+		ag.Waking.Attempt = slot.Slot.Attempt
+		ag.Waking.Again = func() bool {
+			*again = slot.Again()
+			return !again.IsZero()
+		}
+	}
+	return again
 }
 
 // idle is why a slot is skipped where nothing is new.
@@ -72,7 +87,7 @@ func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
 	if why, paused := pause.Paused(s.Home.Stop()); paused {
 		return "paused", s.Redactor().String(why)
 	}
-	if sentence := s.resting(); sentence != "" {
+	if sentence := s.resting(); sentence != "" && slot.Attempt < 2 { // only what came of all attempts is a failure
 		return "failures", sentence
 	}
 	if slot.IdleSkip && agent.Idle(s.Home, s.Watched()) {
@@ -161,6 +176,8 @@ func (s *Setup) tellSlots(wrote []schedule.Record) telling {
 		switch {
 		case r.Status == schedule.Unknown:
 			tell(notify.Missed, "unknown "+r.Slot.UTC().Format(time.RFC3339), "the process that ran the slot of "+Clock(r.Slot)+" died; what its cycle did is settled at the next wake")
+		case r.GaveUp():
+			agent.TellGivenUp(ctx, s.Home, n, r.Cycle, int(s.Config.Failures.PauseAfter))
 		case r.Reason == "paused":
 			agent.TellStop(ctx, s.Home, n)
 		case r.Reason == "budget" && !toldLimit(s.Home):

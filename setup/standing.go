@@ -21,7 +21,9 @@ type Standing struct {
 	LastSlot *Slot      `json:"last_slot"`
 	NextSlot *time.Time `json:"next_slot"`
 	// NextWake is when a cycle asked to be woken.
-	NextWake    *time.Time      `json:"next_wake"`
+	NextWake *time.Time `json:"next_wake"`
+	// Again is the slot that is tried again next; nil if there is none.
+	Again       *Slot           `json:"again,omitempty"`
 	Limits      []Use           `json:"limits"`
 	Disk        *retention.Size `json:"disk"`
 	Undelivered []Undelivered   `json:"undelivered"`
@@ -104,6 +106,10 @@ func (s *Setup) addSlots(st *Standing) {
 	if !sum.Asked.IsZero() {
 		st.NextWake = &sum.Asked
 	}
+	if sum.Again != nil {
+		again := SlotOf(*sum.Again)
+		st.Again = &again
+	}
 	st.Problems = append(st.Problems, sum.Problems...)
 	if sum.Blocked != nil {
 		st.Problems = append(st.Problems, s.Redactor().String(s.blocked(*sum.Blocked)))
@@ -178,6 +184,10 @@ type Slot struct {
 	Exit   *int            `json:"exit"`
 	Error  string          `json:"error"`
 	Time   time.Time       `json:"time"`
+	// Attempt counts the cycles of the slot from the second on, and Again is when the
+	// slot is tried again.
+	Attempt int       `json:"attempt,omitempty"`
+	Again   time.Time `json:"again,omitzero"`
 }
 
 // Asked is the status of a wake that a cycle asked for and that is yet to come.
@@ -185,7 +195,7 @@ const Asked schedule.Status = "asked"
 
 // SlotOf is a slot as people are shown it.
 func SlotOf(r schedule.Record) Slot {
-	return Slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time}
+	return Slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time, r.Attempt, r.Again}
 }
 
 // NewestSlots are the newest slots, at most limit or with 0 all, the newest first,

@@ -59,6 +59,12 @@ func slotLine(s setup.Slot, out screen) string {
 	if s.Exit != nil && *s.Exit != 0 {
 		row += fmt.Sprintf("  exit %d", *s.Exit)
 	}
+	if s.Attempt > 1 {
+		row += fmt.Sprintf("  attempt %d", s.Attempt)
+	}
+	if !s.Again.IsZero() {
+		row += "  tried again at " + s.Again.In(s.Slot.Location()).Format("15:04:05")
+	}
 	for _, more := range []string{s.Reason, s.Error} {
 		if more != "" {
 			row += "  " + text.Line(more, 200)

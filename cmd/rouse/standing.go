@@ -18,6 +18,9 @@ func printStanding(s setup.Standing, out screen, row func(name, value string)) {
 		if s.NextWake != nil && s.NextWake.Equal(*s.NextSlot) {
 			by = " (asked for by a cycle)"
 		}
+		if a := s.Again; a != nil && a.Again.Equal(*s.NextSlot) {
+			by = fmt.Sprintf(" (attempt %d of the slot of %s)", max(a.Attempt, 1)+1, a.Slot.Format("2006-01-02 15:04:05 -0700"))
+		}
 		row("next slot", s.NextSlot.Local().Format("2006-01-02 15:04:05 -0700")+by)
 	}
 	for _, u := range s.Limits {

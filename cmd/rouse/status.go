@@ -139,6 +139,9 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 			line += "  " + out.paint(yellow, text.Count(n.calls, "call")+" "+n.how)
 		}
 	}
+	if c.Attempt > 1 {
+		line += fmt.Sprintf("  attempt %d", c.Attempt)
+	}
 	if c.Error != "" {
 		line += "  " + text.Line(c.Error, 200)
 	}
