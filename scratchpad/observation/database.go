@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"modernc.org/sqlite"
@@ -17,10 +16,6 @@ import (
 
 // version is that of the schema, in the database's user_version.
 const version = 1
-
-// leastSQLite has the fix for the reset of a write-ahead log that lost
-// committed writes; see sqlite.org/wal.html.
-const leastSQLite = "3.51.3"
 
 // Times are milliseconds since 1970. An entry of a turn that has not ended has
 // no expires_at. content is last, so that reading the rest never passes over it.
@@ -113,17 +108,9 @@ func (s *Store) dsn(name string) string {
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: v.Encode()}).String()
 }
 
-// prepare checks the library and the schema, and makes the schema where there
-// is none.
+// prepare checks the schema, and makes it where there is none.
 func (s *Store) prepare() error {
-	var have string
 	var found int
-	if err := s.db.QueryRow(`SELECT sqlite_version()`).Scan(&have); err != nil {
-		return err
-	}
-	if !atLeast(have, leastSQLite) {
-		return fmt.Errorf("SQLite is %s, and must be %s or later", have, leastSQLite)
-	}
 	if err := s.db.QueryRow(`PRAGMA user_version`).Scan(&found); err != nil {
 		return err
 	}
@@ -177,12 +164,12 @@ func (s *Store) probe() error {
 
 // row asks for one row by a statement that is kept, since to read one again costs
 // as much as to carry it out.
-func (s *Store) row(query string, args ...any) interface{ Scan(...any) error } {
+func (s *Store) row(query string, args ...any) *sql.Row {
 	st, ok := s.statements.Load(query)
 	if !ok {
 		made, err := s.db.Prepare(query)
 		if err != nil {
-			return failedRow{err}
+			return s.db.QueryRow(query, args...) // whose error is told as that of any row
 		}
 		if st, ok = s.statements.LoadOrStore(query, made); ok {
 			made.Close()
@@ -191,11 +178,24 @@ func (s *Store) row(query string, args ...any) interface{ Scan(...any) error } {
 	return st.(*sql.Stmt).QueryRow(args...)
 }
 
-// failedRow is a row that could not be asked for.
-type failedRow struct{ err error }
-
-// Scan gives the error.
-func (r failedRow) Scan(...any) error { return r.err }
+// rows are those of a query, each as scan reads it. The connection, of which there
+// is one, is free again when they are worked on.
+func rows[T any](ask func(string, ...any) (*sql.Rows, error), scan func(*T, *sql.Rows) error, query string, args ...any) ([]T, error) {
+	found, err := ask(query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	var list []T
+	for found.Next() {
+		var v T
+		if err := scan(&v, found); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, found.Err()
+}
 
 // change runs do in a transaction that nobody else writes in.
 func (s *Store) change(do func(tx *sql.Tx) error) error {
@@ -220,8 +220,7 @@ func (e errCommit) Unwrap() error { return e.error }
 
 // code is the primary result code of SQLite in err, 0 if there is none.
 func code(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
 	}
 	return 0
@@ -258,20 +257,4 @@ func (s *Store) explain(err error) error {
 // isDiskFull says whether err is that a disk, a quota or a limit is full.
 func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
-}
-
-// atLeast compares versions such as 3.51.3.
-func atLeast(have, least string) bool {
-	h, l := strings.Split(have, "."), strings.Split(least, ".")
-	for i := range l {
-		if i == len(h) {
-			return false
-		}
-		a, errA := strconv.Atoi(h[i])
-		b, errB := strconv.Atoi(l[i])
-		if errA != nil || errB != nil || a != b {
-			return errA == nil && errB == nil && a > b
-		}
-	}
-	return true
 }

@@ -109,20 +109,9 @@ func (s *Store) List(f Filter) ([]Entry, error) {
 }
 
 func (s *Store) list(where string, args ...any) ([]Entry, error) {
-	rows, err := s.db.Query(`SELECT `+columns+` FROM entries WHERE `+where+` ORDER BY created_at DESC, n DESC`, args...)
+	read := func(e *Entry, row *sql.Rows) error { return e.scan(row) }
+	list, err := rows(s.db.Query, read, `SELECT `+columns+` FROM entries WHERE `+where+` ORDER BY created_at DESC, n DESC`, args...)
 	if err != nil {
-		return nil, fmt.Errorf("list observations: %w", s.explain(err))
-	}
-	defer rows.Close()
-	var list []Entry
-	for rows.Next() {
-		var e Entry
-		if err := e.scan(rows); err != nil {
-			return nil, fmt.Errorf("list observations: %w", s.explain(err))
-		}
-		list = append(list, e)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list observations: %w", s.explain(err))
 	}
 	return list, nil

@@ -66,21 +66,16 @@ func (s *Store) gc(ctx context.Context, st *Stats) error {
 
 // shrink gives free pages of the database back, a bounded number.
 func (s *Store) shrink() error {
-	rows, err := s.db.Query(`PRAGMA incremental_vacuum(4096)`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() { // each step gives one page back
-	}
-	return rows.Err()
+	page := func(*struct{}, *sql.Rows) error { return nil } // each step gives one back
+	_, err := rows(s.db.Query, page, `PRAGMA incremental_vacuum(4096)`)
+	return err
 }
 
 // removeExpired removes some, and says whether there may be more.
 func (s *Store) removeExpired(st *Stats) (more bool, err error) {
 	var list []victim
 	err = s.change(func(tx *sql.Tx) error {
-		list, err = victims(tx, `SELECT n, file, stored_bytes FROM entries WHERE expires_at <= ? LIMIT ?`, s.now(), gcBatch)
+		list, err = rows(tx.Query, (*victim).scan, `SELECT n, file, stored_bytes FROM entries WHERE expires_at <= ? LIMIT ?`, s.now(), gcBatch)
 		if err != nil {
 			return err
 		}
@@ -106,22 +101,7 @@ type victim struct {
 	bytes int64
 }
 
-func victims(tx *sql.Tx, query string, args ...any) ([]victim, error) {
-	rows, err := tx.Query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []victim
-	for rows.Next() {
-		var v victim
-		if err := rows.Scan(&v.n, &v.file, &v.bytes); err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, rows.Err()
-}
+func (v *victim) scan(row *sql.Rows) error { return row.Scan(&v.n, &v.file, &v.bytes) }
 
 func remove(tx *sql.Tx, list []victim) error {
 	for _, v := range list {
@@ -147,7 +127,7 @@ func (s *Store) makeRoom(tx *sql.Tx, need int64) ([]string, error) {
 		return nil, err
 	}
 	now := s.now()
-	list, err := victims(tx, `SELECT n, file, stored_bytes FROM entries WHERE expires_at IS NOT NULL
+	list, err := rows(tx.Query, (*victim).scan, `SELECT n, file, stored_bytes FROM entries WHERE expires_at IS NOT NULL
 		ORDER BY expires_at > ?, label != '', created_at, n`, now)
 	if err != nil {
 		return nil, err

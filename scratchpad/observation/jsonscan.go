@@ -45,6 +45,7 @@ func (s *shape) saw(typ string) {
 // of strings.
 type jsonScan struct {
 	state  func(*jsonScan, []byte) []byte // takes some of the input; nil after an error
+	inside bool                           // a text, a number or a word, where space counts
 	stack  []open
 	escape bool
 	key    []byte // of the field that is read, or the number or word
@@ -68,7 +69,13 @@ func (j *jsonScan) add(p []byte) {
 	if j.values == 0 && len(j.stack) == 0 {
 		p = bytes.TrimPrefix(p, []byte("\ufeff"))
 	}
-	for len(p) > 0 && j.state != nil {
+	for j.state != nil {
+		if !j.inside {
+			p = bytes.TrimLeft(p, " \t\r\n")
+		}
+		if len(p) == 0 {
+			return
+		}
 		p = j.state(j, p)
 	}
 }
@@ -78,13 +85,8 @@ func (j *jsonScan) end() bool {
 	return j.state != nil && len(j.stack) == 0 && j.values > 0 && len(j.key) == 0
 }
 
-func skipSpace(p []byte) []byte { return bytes.TrimLeft(p, " \t\r\n") }
-
 // value expects a value.
 func (j *jsonScan) value(p []byte) []byte {
-	if p = skipSpace(p); len(p) == 0 {
-		return nil
-	}
 	switch c := p[0]; {
 	case c == '{':
 		return j.push(p[1:], "object", (*jsonScan).firstKey)
@@ -93,10 +95,10 @@ func (j *jsonScan) value(p []byte) []byte {
 	case c == '"':
 		j.saw("string")
 		j.isKey = false
-		j.state = (*jsonScan).text
+		j.state, j.inside = (*jsonScan).text, true
 		return p[1:]
 	default:
-		j.state = (*jsonScan).scalar
+		j.state, j.inside = (*jsonScan).scalar, true
 		return p
 	}
 }
@@ -150,9 +152,6 @@ func (j *jsonScan) fail() []byte {
 }
 
 func (j *jsonScan) firstElement(p []byte) []byte {
-	if p = skipSpace(p); len(p) == 0 {
-		return nil
-	}
 	if p[0] == ']' {
 		return j.pop(p[1:])
 	}
@@ -162,9 +161,6 @@ func (j *jsonScan) firstElement(p []byte) []byte {
 }
 
 func (j *jsonScan) firstKey(p []byte) []byte {
-	if p = skipSpace(p); len(p) == 0 {
-		return nil
-	}
 	if p[0] == '}' {
 		return j.pop(p[1:])
 	}
@@ -172,15 +168,11 @@ func (j *jsonScan) firstKey(p []byte) []byte {
 }
 
 func (j *jsonScan) nextKey(p []byte) []byte {
-	j.state = (*jsonScan).nextKey
-	if p = skipSpace(p); len(p) == 0 {
-		return nil
-	}
 	if p[0] != '"' {
 		return j.fail()
 	}
 	j.key, j.isKey = j.key[:0], true
-	j.state = (*jsonScan).text
+	j.state, j.inside = (*jsonScan).text, true
 	return p[1:]
 }
 
@@ -194,6 +186,7 @@ func (j *jsonScan) text(p []byte) []byte {
 			j.escape = true
 		case p[i] == '"':
 			j.keep(p[:i])
+			j.inside = false
 			if j.isKey {
 				j.state = (*jsonScan).colon
 			} else {
@@ -216,9 +209,6 @@ func (j *jsonScan) keep(p []byte) {
 }
 
 func (j *jsonScan) colon(p []byte) []byte {
-	if p = skipSpace(p); len(p) == 0 {
-		return nil
-	}
 	if p[0] != ':' {
 		return j.fail()
 	}
@@ -281,7 +271,7 @@ func (j *jsonScan) endScalar() bool {
 	default:
 		j.saw("number")
 	}
-	j.key = j.key[:0]
+	j.key, j.inside = j.key[:0], false
 	j.done()
 	return true
 }
@@ -297,9 +287,6 @@ func (j *jsonScan) done() {
 }
 
 func (j *jsonScan) comma(p []byte) []byte {
-	if p = skipSpace(p); len(p) == 0 {
-		return nil
-	}
 	top := &j.stack[len(j.stack)-1]
 	switch {
 	case p[0] == ',' && top.array:
@@ -307,7 +294,8 @@ func (j *jsonScan) comma(p []byte) []byte {
 		j.state = (*jsonScan).value
 		return p[1:]
 	case p[0] == ',':
-		return j.nextKey(p[1:])
+		j.state = (*jsonScan).nextKey
+		return p[1:]
 	case p[0] == ']' && top.array, p[0] == '}' && !top.array:
 		return j.pop(p[1:])
 	}

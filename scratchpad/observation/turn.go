@@ -63,32 +63,29 @@ func (s *Store) end(tx *sql.Tx, id string) error {
 
 // endDead ends the turns whose owner is gone.
 func (s *Store) endDead(tx *sql.Tx) error {
-	rows, err := tx.Query(`SELECT id, owner FROM turns WHERE ended_at IS NULL`)
+	turns, err := rows(tx.Query, (*running).scan, `SELECT id, owner FROM turns WHERE ended_at IS NULL`)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var dead []string
-	for rows.Next() {
-		var id, owner string
-		if err := rows.Scan(&id, &owner); err != nil {
-			return err
-		}
+	for _, r := range turns {
 		var who proc.Identity
-		if json.Unmarshal([]byte(owner), &who) != nil || !who.Alive() {
-			dead = append(dead, id)
+		if json.Unmarshal(r.owner, &who) == nil && who.Alive() {
+			continue
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for _, id := range dead {
-		if err := s.end(tx, id); err != nil {
+		if err := s.end(tx, r.id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// running is a turn that has not ended.
+type running struct {
+	id    string
+	owner []byte
+}
+
+func (r *running) scan(row *sql.Rows) error { return row.Scan(&r.id, &r.owner) }
 
 // scope limits a query to what may be seen.
 type scope struct {
