@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"rouse/internal/object"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
@@ -148,7 +148,7 @@ func (d *Dispatcher) lookup(step int, path []string) (referred, error) {
 	var fields map[string]any
 	text, err := json.Marshal(o)
 	if err == nil {
-		err = decodeNumbers(text, &fields)
+		err = object.Decode(text, &fields)
 	}
 	if err != nil {
 		return referred{}, err
@@ -175,7 +175,7 @@ func (d *Dispatcher) addMetadata(fields map[string]any, id string) error {
 	}
 	defer c.Close()
 	var all any
-	if len(c.Metadata) == 0 || decodeNumbers(c.Metadata, &all) != nil || all == nil {
+	if len(c.Metadata) == 0 || object.Decode(c.Metadata, &all) != nil || all == nil {
 		return nil
 	}
 	fields["metadata"] = all
@@ -214,18 +214,11 @@ func inside(text string, path []string) (referred, error) {
 		return referred{value: text}, nil
 	}
 	var v any
-	if err := decodeNumbers([]byte(text), &v); err != nil {
+	if err := object.Decode([]byte(text), &v); err != nil {
 		return referred{}, errors.New("the content is not JSON, so it has no fields")
 	}
 	found, err := field(v, path)
 	return referred{value: found}, err
-}
-
-// decodeNumbers is json.Unmarshal that keeps the digits of numbers.
-func decodeNumbers(text []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	return dec.Decode(v)
 }
 
 // opened is a content with the reader that goes through it.

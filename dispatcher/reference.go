@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"rouse/internal/lazy"
+	"rouse/internal/object"
 	"rouse/tools"
 )
 
@@ -49,17 +50,15 @@ func (r *resolver) resolve(args json.RawMessage) json.RawMessage {
 	if !bytes.Contains(args, []byte("{{")) {
 		return args
 	}
-	dec := json.NewDecoder(bytes.NewReader(args))
-	dec.UseNumber()
-	var object map[string]any
-	if err := dec.Decode(&object); err != nil {
+	var given map[string]any
+	if err := object.Decode(args, &given); err != nil {
 		r.fail("%v", err)
 		return args
 	}
-	for name, v := range object {
-		object[name] = r.top(name, v)
+	for name, v := range given {
+		given[name] = r.top(name, v)
 	}
-	out, err := json.Marshal(object) // the order of keys is lost, which no tool minds
+	out, err := json.Marshal(given) // the order of keys is lost, which no tool minds
 	if err != nil {
 		r.fail("%v", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"rouse/internal/object"
 )
 
 // The operations of a [Change].
@@ -28,9 +30,7 @@ type Change struct {
 func (c *Change) UnmarshalJSON(data []byte) error {
 	type bare Change
 	var b bare
-	d := json.NewDecoder(strings.NewReader(string(data)))
-	d.UseNumber()
-	if err := d.Decode(&b); err != nil {
+	if err := object.Decode(data, &b); err != nil {
 		return err
 	}
 	*c = Change(b)

@@ -1,6 +1,9 @@
 package scratchpad
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Equal reports whether two states hold the same values, whatever their order,
 // text and last_updated.
@@ -70,7 +73,7 @@ func compare(key string, before, after any) Difference {
 }
 
 func compareLists(d Difference, before, after []any) Difference {
-	if len(after) > len(before) && sameList(before, after[:len(before)]) {
+	if len(after) > len(before) && slices.EqualFunc(before, after[:len(before)], same) {
 		return Difference{Key: d.Key, Kind: KindExtended, Added: after[len(before):]}
 	}
 	d.Added, d.Removed = without(after, before), without(before, after)

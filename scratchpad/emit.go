@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,15 +41,8 @@ func appendPair(b []byte, indent int, p pair) []byte {
 	} else {
 		b = append(b, k+":"...)
 	}
-	switch v := p.value.(type) {
-	case []any:
-		if len(v) > 0 {
-			return appendBlock(appendComment(b, p.comment), indent+2, v, false)
-		}
-	case map[string]any:
-		if len(v) > 0 {
-			return appendBlock(appendComment(b, p.comment), indent+2, v, false)
-		}
+	if hasItems(p.value) {
+		return appendBlock(appendComment(b, p.comment), indent+2, p.value, false)
 	}
 	return appendScalar(b, indent, p.value, p.comment)
 }
@@ -60,17 +54,21 @@ func appendItem(b []byte, indent int, v any) []byte {
 
 func appendDash(b []byte, indent int, v any) []byte {
 	b = append(b, '-')
-	switch v := v.(type) {
-	case []any:
-		if len(v) > 0 {
-			return appendBlock(append(b, ' '), indent+2, v, true)
-		}
-	case map[string]any:
-		if len(v) > 0 {
-			return appendBlock(append(b, ' '), indent+2, v, true)
-		}
+	if hasItems(v) {
+		return appendBlock(append(b, ' '), indent+2, v, true)
 	}
 	return appendScalar(b, indent, v, "")
+}
+
+// hasItems says whether v is a list or a mapping that takes lines of its own.
+func hasItems(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) > 0
+	case map[string]any:
+		return len(v) > 0
+	}
+	return false
 }
 
 // appendBlock writes the lines of a list or mapping; inline says that the first
@@ -99,17 +97,12 @@ func appendBlock(b []byte, indent int, v any, inline bool) []byte {
 
 // sortedKeys puts the task first, as people say it: {task, summary}.
 func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		if a == "task" || b == "task" {
 			return strings.Compare(strings.TrimPrefix(a, "task"), strings.TrimPrefix(b, "task"))
 		}
 		return strings.Compare(a, b)
 	})
-	return keys
 }
 
 // appendScalar writes what stands behind a colon or dash at indent, and the

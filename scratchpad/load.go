@@ -1,6 +1,7 @@
 package scratchpad
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -39,32 +40,18 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", path, cause(err))
 	}
 	defer f.Close()
-	return readAll(path, f)
-}
-
-func readAll(path string, f *os.File) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, cause(err))
 	}
 	if err := checkFile(path, info); err != nil {
 		return nil, err
 	}
-	data := make([]byte, 0, info.Size()+1)
-	for len(data) <= MaxBytes {
-		n, err := f.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err == io.EOF {
-			return data, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, cause(err))
-		}
-		if len(data) == cap(data) { // it grew while it was read
-			data = append(data, 0)[:len(data)]
-		}
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(f, MaxBytes+1)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, cause(err))
 	}
-	return nil, tooLarge(path, int64(len(data)))
+	return data.Bytes(), nil // of one that has grown too large meanwhile, Parse says so
 }
 
 func checkFile(path string, info fs.FileInfo) error {
@@ -98,8 +85,7 @@ func isLink(path string) bool {
 
 // cause is err without the path that our own text names.
 func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"rouse/internal/object"
 )
 
 // maxDepth is how deep lists and mappings may nest within one key.
@@ -80,9 +84,7 @@ func throughJSON(v any, depth int) (any, error) {
 		return nil, fmt.Errorf("not a JSON value: %v", err)
 	}
 	var out any
-	d := json.NewDecoder(strings.NewReader(string(b)))
-	d.UseNumber()
-	if err := d.Decode(&out); err != nil {
+	if err := object.Decode(b, &out); err != nil {
 		return nil, fmt.Errorf("not a JSON value: %v", err)
 	}
 	return plain(out, depth)
@@ -122,39 +124,14 @@ func same(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
 		b, ok := b.([]any)
-		return ok && sameList(a, b)
+		return ok && slices.EqualFunc(a, b, same)
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && sameMap(a, b)
+		return ok && maps.EqualFunc(a, b, same)
 	}
 	switch b.(type) {
 	case []any, map[string]any:
 		return false
 	}
 	return a == b
-}
-
-func sameList(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !same(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func sameMap(a, b map[string]any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		w, ok := b[k]
-		if !ok || !same(v, w) {
-			return false
-		}
-	}
-	return true
 }

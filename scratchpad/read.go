@@ -2,6 +2,7 @@ package scratchpad
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -172,12 +173,8 @@ func (s source) scalar(n *yaml.Node) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, string:
 		return v, nil
-	case int:
-		return json.Number(strconv.Itoa(v)), nil
-	case int64:
-		return json.Number(strconv.FormatInt(v, 10)), nil
-	case uint64:
-		return json.Number(strconv.FormatUint(v, 10)), nil
+	case int, int64, uint64:
+		return json.Number(fmt.Sprint(v)), nil
 	case float64:
 		return float(v, n.Value), nil
 	}

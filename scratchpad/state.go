@@ -16,7 +16,7 @@ package scratchpad
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 
 	"gopkg.in/yaml.v3"
 )
@@ -158,6 +158,5 @@ func (s *State) Hash() string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(b))
 }

@@ -42,7 +42,7 @@ var rules = map[string][]string{
 	"agent/trust":            {"home", "journal", "internal/disk", "internal/text"},
 	"agent/conversation":     {"agent/model", "dispatcher", "tools", "internal/jsonl", "internal/redact"},
 	"dispatcher":             {"journal", "scratchpad", "tools", "internal"},
-	"scratchpad":             {"internal/disk"},
+	"scratchpad":             {"internal/disk", "internal/object"},
 	"scratchpad/observation": {"internal"},
 	"tools":                  {"internal/disk", "internal/object", "internal/proc", "internal/redact"},
 	"tools/notebook":         {"tools", "internal"},

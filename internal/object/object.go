@@ -30,6 +30,14 @@ type Member struct {
 // ErrNone says that a text is not one JSON object.
 var ErrNone = errors.New("not a JSON object")
 
+// Decode is [json.Unmarshal] that keeps the digits of numbers, and does not mind what
+// follows the value.
+func Decode(text []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return dec.Decode(v)
+}
+
 // Parse takes a text apart.
 func Parse(text []byte) (*Object, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))

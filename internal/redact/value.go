@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"rouse/internal/object"
 )
 
 // Any returns v, a value such as [encoding/json] makes, without secrets in its
@@ -46,10 +48,8 @@ func (r *Redactor) JSON(text json.RawMessage) json.RawMessage {
 	if r.free() || !bytes.ContainsRune(text, '\\') && r.String(string(text)) == string(text) {
 		return text
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
 	var v any
-	if d.Decode(&v) != nil {
+	if object.Decode(text, &v) != nil {
 		return json.RawMessage(r.String(string(text)))
 	}
 	clean := r.Any(v)
@@ -76,10 +76,8 @@ func (r *Redactor) marshalled(v any) any {
 	if err != nil {
 		return r.String(fmt.Sprint(v))
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
 	var out any
-	if err := d.Decode(&out); err != nil {
+	if object.Decode(data, &out) != nil {
 		return r.String(string(data))
 	}
 	return r.Any(out)

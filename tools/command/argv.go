@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"rouse/internal/lazy"
+	"rouse/internal/object"
 )
 
 // placeholder matches what may stand for a parameter.
@@ -142,9 +142,7 @@ func (a argument) expand(values map[string]string) (string, bool) {
 // written, true or false. null counts as left out.
 func decode(schema *jsonschema.Resolved, call json.RawMessage) (map[string]string, error) {
 	given := map[string]any{}
-	d := json.NewDecoder(bytes.NewReader(call))
-	d.UseNumber()
-	if err := d.Decode(&given); err != nil {
+	if err := object.Decode(call, &given); err != nil {
 		return nil, fmt.Errorf("arguments: %v", err)
 	}
 	if err := schema.ApplyDefaults(&given); err != nil {
