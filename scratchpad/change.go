@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"rouse/internal/object"
+	"rouse/internal/text"
 )
 
 // The operations of a [Change].
@@ -69,7 +70,7 @@ func (s *State) apply(c Change) error {
 	}
 	v, err := plain(c.Value, 0)
 	if err != nil {
-		return fmt.Errorf("%s: %v", visible(c.Key, 60), err)
+		return fmt.Errorf("%s: %v", text.Line(c.Key, 60), err)
 	}
 	switch c.Op {
 	case OpSet:
@@ -78,7 +79,7 @@ func (s *State) apply(c Change) error {
 	case OpAppend:
 		v, err = appended(c.Key, old, v)
 	default:
-		return fmt.Errorf("%s: unknown operation %q", visible(c.Key, 60), c.Op)
+		return fmt.Errorf("%s: unknown operation %q", text.Line(c.Key, 60), c.Op)
 	}
 	if err != nil {
 		return err
@@ -108,9 +109,9 @@ func extended(key string, old, v any) (any, error) {
 	more, ok := v.([]any)
 	switch {
 	case !isList && old != nil:
-		return nil, fmt.Errorf("%s: cannot extend %s, it is no list", visible(key, 60), describe(old))
+		return nil, fmt.Errorf("%s: cannot extend %s, it is no list", text.Line(key, 60), describe(old))
 	case !ok:
-		return nil, fmt.Errorf("%s: want a list of items to add, got %s", visible(key, 60), describe(v))
+		return nil, fmt.Errorf("%s: want a list of items to add, got %s", text.Line(key, 60), describe(v))
 	}
 	return slices.Concat(list, more), nil
 }
@@ -120,9 +121,9 @@ func appended(key string, old, v any) (any, error) {
 	tail, ok := v.(string)
 	switch {
 	case !isText && old != nil:
-		return nil, fmt.Errorf("%s: cannot append to %s, it is no text", visible(key, 60), describe(old))
+		return nil, fmt.Errorf("%s: cannot append to %s, it is no text", text.Line(key, 60), describe(old))
 	case !ok:
-		return nil, fmt.Errorf("%s: want text to append, got %s", visible(key, 60), describe(v))
+		return nil, fmt.Errorf("%s: want text to append, got %s", text.Line(key, 60), describe(v))
 	}
 	return head + tail, nil
 }
@@ -133,7 +134,7 @@ func checkKey(key string) error {
 	case key == "":
 		return fmt.Errorf("a key must not be empty")
 	case len(key) > maxKey:
-		return fmt.Errorf("the key %s is longer than %d bytes", visible(key, 40), maxKey)
+		return fmt.Errorf("the key %s is longer than %d bytes", text.Line(key, 40), maxKey)
 	case !utf8.ValidString(key):
 		return fmt.Errorf("the key %.40q is not UTF-8", key)
 	case strings.ContainsFunc(key, unprintable):

@@ -173,7 +173,7 @@ func TestTaskText(t *testing.T) {
 	}{
 		{nil, ""},
 		{"a\n  b\tc", "a b c"},
-		{"a\x1b[31m", `a\x1b[31m`},
+		{"a\x1b[31m", `a\u001b[31m`},
 		{map[string]any{"task": "t", "summary": "s"}, "t"},
 		{map[string]any{"task": map[string]any{"title": "t"}}, "t"},
 		{map[string]any{"summary": "s", "task": nil}, "s"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"rouse/internal/text"
 )
 
 // Coerce is what update_scratchpad makes of a value that the model sent for a
@@ -40,7 +42,7 @@ func TaskText(v any) string {
 	case nil:
 		return ""
 	case string:
-		return visible(strings.Join(strings.Fields(v), " "), 1000)
+		return text.Line(strings.Join(strings.Fields(v), " "), 1000)
 	case map[string]any:
 		for _, k := range []string{"task", "title", "name", "action", "description", "text", "summary"} {
 			if t := TaskText(v[k]); t != "" {
@@ -52,5 +54,5 @@ func TaskText(v any) string {
 	if err != nil {
 		return ""
 	}
-	return visible(string(b), 1000)
+	return text.Line(string(b), 1000)
 }

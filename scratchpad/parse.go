@@ -111,8 +111,8 @@ func (s source) failAt(n *yaml.Node, format string, args ...any) error {
 // unexported fields; it is frozen at v3.0.1, and a test holds it to them.
 func (s source) syntaxError(dec *yaml.Decoder, err error) error {
 	outer := field(field(reflect.ValueOf(dec).Elem(), "parser"), "parser")
-	msg, mark := text(field(outer, "problem")), field(outer, "problem_mark")
-	context := text(field(outer, "context"))
+	msg, mark := said(field(outer, "problem")), field(outer, "problem_mark")
+	context := said(field(outer, "context"))
 	switch {
 	case msg == "": // such as an unknown anchor: found above the parser
 		msg = strings.TrimPrefix(err.Error(), "yaml: ")
@@ -144,7 +144,7 @@ func field(v reflect.Value, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-func text(v reflect.Value) string {
+func said(v reflect.Value) string {
 	if v.Kind() != reflect.String {
 		return ""
 	}

@@ -112,7 +112,7 @@ func aliasBomb() string {
 func TestSyntaxErrorText(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"goals: []\nnotes: \"x\" y\n", `line 2, column 12: did not find expected key: notes: "x" y`},
-		{"k: \x1b[0m\u202e\r\n", `line 1, column 4: control character U+001B, write it as an escape in double quotes: k: \x1b[0m\u202e`},
+		{"k: \x1b[0m\u202e\r\n", `line 1, column 4: control character U+001B, write it as an escape in double quotes: k: \u001b[0m\u202e`},
 		{"k: " + strings.Repeat("é", 300) + ": " + strings.Repeat("x", 300),
 			"line 1, column 304: mapping values are not allowed in this context: …" + strings.Repeat("é", 60) + ": " + strings.Repeat("x", 57) + "…"},
 	} {

@@ -3,9 +3,9 @@ package scratchpad
 import (
 	"bytes"
 	"fmt"
-	"strconv"
-	"strings"
 	"unicode/utf8"
+
+	"rouse/internal/text"
 )
 
 // source is the text of a file and the name to call it by.
@@ -31,7 +31,7 @@ func (e *SyntaxError) Error() string {
 	if e.Column > 100 {
 		line = "…" + string([]rune(line)[min(e.Column-61, utf8.RuneCountInString(line)):])
 	}
-	return fmt.Sprintf("read %s: line %d, column %d: %s: %s", e.File, e.Line, e.Column, e.Msg, visible(line, 120))
+	return fmt.Sprintf("read %s: line %d, column %d: %s: %s", e.File, e.Line, e.Column, e.Msg, text.Line(line, 120))
 }
 
 // fail makes the error for the place at offset.
@@ -111,23 +111,4 @@ func yamlBreak(b []byte) int {
 		return 3
 	}
 	return editorBreak(b)
-}
-
-// visible shortens s to limit characters and escapes what a terminal would act on.
-func visible(s string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n++; n > limit {
-			b.WriteRune('…')
-			break
-		}
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		q := strconv.QuoteRune(r)
-		b.WriteString(q[1 : len(q)-1])
-	}
-	return b.String()
 }

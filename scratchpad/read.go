@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"rouse/internal/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -75,7 +77,7 @@ func (s source) eachPair(m *yaml.Node, f func(name, node *yaml.Node) error) erro
 			return err
 		}
 		if seen[k.Value] {
-			return s.failAt(k, "the key %q is there twice", visible(k.Value, 60))
+			return s.failAt(k, "the key %q is there twice", text.Line(k.Value, 60))
 		}
 		seen[k.Value] = true
 		if err := f(k, m.Content[i+1]); err != nil {
@@ -117,7 +119,7 @@ func (s source) checkTag(n *yaml.Node) error {
 		return s.failAt(n, "aliases are not supported, write the value out")
 	}
 	if !ok {
-		return s.failAt(n, "the tag %s is not supported", visible(n.Tag, 60))
+		return s.failAt(n, "the tag %s is not supported", text.Line(n.Tag, 60))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"rouse/internal/text"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -45,9 +47,9 @@ func (s *State) Bytes() ([]byte, error) {
 	return nil, fmt.Errorf("write the state as YAML: %v", err)
 }
 
-// verify reads text and compares it with the values that it must hold.
-func (s *State) verify(text []byte) error {
-	got, err := Parse("the new text", text)
+// verify reads a text and compares it with the values that it must hold.
+func (s *State) verify(written []byte) error {
+	got, err := Parse("the new text", written)
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (s *State) verify(text []byte) error {
 	}
 	for i, e := range s.entries {
 		if g := got.entries[i]; g.key != e.key || !same(g.value, e.value) {
-			return fmt.Errorf("%s would read back changed", visible(e.key, 60))
+			return fmt.Errorf("%s would read back changed", text.Line(e.key, 60))
 		}
 	}
 	return nil
