@@ -3,9 +3,9 @@ package dispatcher
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -71,8 +71,7 @@ func (s *Shelf) cleanMedia(m tools.Media) (clean tools.Media, secret bool) {
 // show adds a picture that is small enough.
 func (o *Observation) show(m tools.Media) {
 	if IsPicture(m.Type) && len(m.Data) <= maxImage && len(o.Images) < maxImages {
-		sum := sha256.Sum256(m.Data)
-		m.Sum = hex.EncodeToString(sum[:])
+		m.Sum = fmt.Sprintf("%x", sha256.Sum256(m.Data))
 		o.Images = append(o.Images, m)
 	}
 }

@@ -26,18 +26,25 @@ type Copied struct {
 // within a character ends before it. An error is that of r or of w; what was
 // copied until then is still true.
 func Copy(w io.Writer, r io.Reader, limit int64) (Copied, error) {
-	c := copier{w: w, limit: limit}
-	err := c.copy(&io.LimitedReader{R: r, N: limit})
-	if err == nil {
-		err = c.probe(r)
+	c := copier{w: w}
+	_, err := io.Copy(&c, io.LimitReader(r, limit))
+	if err == nil && c.read >= limit {
+		var more int
+		if more, err = io.ReadFull(r, make([]byte, 1)); err == io.EOF {
+			err = nil
+		}
+		c.truncated = more > 0
+	}
+	if err == nil && !c.truncated { // then what is left of a character is no text
+		c.binary = c.binary || len(c.rest) > 0
+		err = c.pass(c.rest)
 	}
 	return c.report(), err
 }
 
 // copier is one copy under way.
 type copier struct {
-	w     io.Writer
-	limit int64
+	w io.Writer
 
 	read      int64
 	passed    int64
@@ -48,22 +55,15 @@ type copier struct {
 	truncated bool
 }
 
-func (c *copier) copy(r io.Reader) error {
-	buf := make([]byte, 64<<10)
-	for {
-		kept := copy(buf, c.rest)
-		n, readErr := fill(r, buf[kept:])
-		c.read += int64(n)
-		p := buf[:kept+n]
-		whole := c.inspect(p)
-		c.rest = p[whole:]
-		if err := c.pass(p[:whole]); err != nil {
-			return err
-		}
-		if readErr != nil {
-			return ignoreEOF(readErr)
-		}
+func (c *copier) Write(p []byte) (int, error) {
+	c.read += int64(len(p))
+	all := p
+	if len(c.rest) > 0 {
+		all = append(c.rest, p...)
 	}
+	whole := c.inspect(all)
+	c.rest = bytes.Clone(all[whole:])
+	return len(p), c.pass(all[:whole])
 }
 
 // inspect looks for what is not text, and gives how many bytes of p can be
@@ -89,19 +89,6 @@ func (c *copier) pass(p []byte) error {
 	c.last = p[len(p)-1]
 	_, err := c.w.Write(p)
 	return err
-}
-
-// probe asks whether there is more than the limit. What is left of a character
-// that nothing follows is no text.
-func (c *copier) probe(r io.Reader) error {
-	if c.read >= c.limit {
-		n, err := fill(r, make([]byte, 1))
-		if c.truncated = n > 0; c.truncated || ignoreEOF(err) != nil {
-			return ignoreEOF(err)
-		}
-	}
-	c.binary = c.binary || len(c.rest) > 0
-	return c.pass(c.rest)
 }
 
 func (c *copier) report() Copied {
@@ -134,22 +121,4 @@ func textPrefix(p []byte) int {
 		i += size
 	}
 	return len(p)
-}
-
-// fill reads until p is full or r ends. Unlike [io.ReadFull] it leaves r's own
-// [io.ErrUnexpectedEOF] apart from an end.
-func fill(r io.Reader, p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		var m int
-		m, err = r.Read(p[n:])
-		n += m
-	}
-	return n, err
-}
-
-func ignoreEOF(err error) error {
-	if err == io.EOF {
-		return nil
-	}
-	return err
 }

@@ -54,11 +54,7 @@ type Redactor struct {
 // is not part of it, and one shorter than [MinLength] is left out. Of several
 // names with the same value the text will show the first.
 func New(secrets map[string]string) *Redactor {
-	var list []secret
-	for name, value := range secrets {
-		list = appendSecret(list, name, value)
-	}
-	return newRedactor(list)
+	return (*Redactor)(nil).And(secrets)
 }
 
 // FromEnv returns a Redactor for those variables of environ, which has the form
@@ -80,12 +76,8 @@ func FromEnv(environ, names []string) *Redactor {
 // lower case.
 func IsSecretName(name string) bool {
 	name = "_" + strings.ToUpper(name)
-	for _, suffix := range []string{"_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	endings := []string{"_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD"}
+	return slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // String returns s without secrets.

@@ -55,8 +55,7 @@ func compile(expr string, ignoreCase bool) (*pattern, error) {
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		var se *syntax.Error
-		if errors.As(err, &se) {
+		if se, ok := errors.AsType[*syntax.Error](err); ok {
 			return nil, queryError("pattern: %s: `%s`", se.Code, se.Expr)
 		}
 		return nil, queryError("pattern: %v", err)

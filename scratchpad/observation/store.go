@@ -70,9 +70,7 @@ func (o Options) withDefaults() Options {
 	o.Codec = cmp.Or(o.Codec, Zstd)
 	o.PreviewChars = cmp.Or(o.PreviewChars, 500)
 	o.BusyTimeout = cmp.Or(o.BusyTimeout, 5*time.Second)
-	if o.FS == nil {
-		o.FS = disk.OS{}
-	}
+	o.FS = disk.Or(o.FS)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,9 +86,7 @@ func (s Spec) schema() (*jsonschema.Schema, error) {
 			return nil, err
 		}
 	}
-	if schema.Type == "" {
-		schema.Type = "object"
-	}
+	schema.Type = cmp.Or(schema.Type, "object")
 	if schema.Type != "object" {
 		return nil, fmt.Errorf("type is %q, must be object", schema.Type)
 	}

@@ -6,6 +6,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,7 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 		return tools.Fail("cwd: %v", err)
 	}
 	c.Dir, c.Stdout, c.Stderr, c.MaxOutput = dir, call.Output, call.Output, e.MaxOutput
-	if c.Timeout == 0 {
-		c.Timeout = e.Timeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, e.Timeout)
 	p, err := e.Runner.Start(ctx, c)
 	if err != nil {
 		return notStarted(err)

@@ -15,6 +15,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,9 +54,7 @@ type Folder struct {
 
 // Tools are read_file, write_file and list_files.
 func (f Folder) Tools() []tools.Tool {
-	if f.Limit == 0 {
-		f.Limit = DefaultLimit
-	}
+	f.Limit = cmp.Or(f.Limit, DefaultLimit)
 	if f.Wrap == nil {
 		f.Wrap = func(d disk.FS) disk.FS { return d }
 	}
@@ -140,8 +139,7 @@ func explain(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "permission denied to the user that the agent runs as"
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		err = link.Err
 	}
 	for name := (*fs.PathError)(nil); errors.As(err, &name); {

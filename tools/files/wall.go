@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -115,12 +116,7 @@ func (w Wall) under(path string, names []string) bool {
 // named says whether a name is one of these, also where the system does not tell
 // large letters from small ones.
 func named(name string, names []string) bool {
-	for _, n := range names {
-		if strings.EqualFold(n, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
 // checkLinks looks for a file that has several names among the hidden ones.

@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,8 +150,7 @@ func (e entry) source() string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // Start is what starts the server, or where it is, in a few words: what may be

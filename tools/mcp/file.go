@@ -99,8 +99,8 @@ func (f file) object(what string, each func(key string) error) error {
 func (f file) value(what string, v any) error {
 	start := f.dec.InputOffset()
 	err := f.dec.Decode(v)
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
 		return f.syntax(err)
 	}
 	if name := strings.TrimPrefix(wrong.Field, "entry."); name != "" {
@@ -128,8 +128,7 @@ func (f file) syntax(err error) error {
 		return nil
 	}
 	offset := f.dec.InputOffset()
-	var s *json.SyntaxError
-	if errors.As(err, &s) {
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = s.Offset
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -76,8 +76,7 @@ func (d *door) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // unsent marks an error that came before anything was sent.
 func unsent(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	return err

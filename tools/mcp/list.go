@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -144,10 +145,7 @@ func (t rawTool) hidden(r *redact.Redactor) rawTool {
 
 // description is what the model reads of a tool.
 func (t rawTool) description() string {
-	text := t.Description
-	if text == "" {
-		text = t.Title
-	}
+	text := cmp.Or(t.Description, t.Title)
 	if len(text) > maxDescription {
 		text = strings.ToValidUTF8(text[:maxDescription], "") + "\n[CUT]"
 	}

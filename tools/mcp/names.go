@@ -2,7 +2,7 @@ package mcp
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"strings"
 )
 
@@ -44,7 +44,6 @@ func clean(s string) string {
 
 // marked is name, cut so that a mark of what it stands for has a place in most bytes.
 func marked(name, original string, most int) string {
-	sum := sha256.Sum256([]byte(original))
-	mark := "-" + hex.EncodeToString(sum[:4])
+	mark := fmt.Sprintf("-%.4x", sha256.Sum256([]byte(original)))
 	return strings.TrimRight(name[:min(len(name), most-len(mark))], "_") + mark
 }

@@ -88,8 +88,7 @@ func listHash(accepted map[string]string) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // hash is what a tool is pinned by: all that a model may see of it. The order of

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,9 +60,7 @@ func (u *unwrapper) text(s string) {
 }
 
 func (u *unwrapper) binary(kind string, data []byte) {
-	if kind == "" {
-		kind = "application/octet-stream"
-	}
+	kind = cmp.Or(kind, "application/octet-stream")
 	u.media = append(u.media, tools.Media{Type: text.Words(u.hide.String(kind)), Data: data})
 }
 
@@ -109,10 +108,7 @@ func (u *unwrapper) pointer(c *sdk.ResourceLink) string {
 
 // structured appends JSON that the texts do not say already.
 func (u *unwrapper) structured(raw json.RawMessage) {
-	if raw == nil || string(raw) == "null" {
-		return
-	}
-	if u.repeats(raw) {
+	if raw == nil || string(raw) == "null" || u.repeats(raw) {
 		return
 	}
 	var b bytes.Buffer

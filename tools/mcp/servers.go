@@ -55,9 +55,7 @@ func (o Options) complete() Options {
 	o.CallLimit = cmp.Or(o.CallLimit, 2*time.Minute)
 	o.Grace = cmp.Or(o.Grace, 2*time.Second)
 	o.MaxMessage = cmp.Or(o.MaxMessage, 32<<20)
-	if o.FS == nil {
-		o.FS = disk.OS{}
-	}
+	o.FS = disk.Or(o.FS)
 	if o.Known == nil {
 		o.Known = func(string) []string { return nil }
 	}

@@ -11,6 +11,7 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -127,16 +128,12 @@ type Limits struct {
 
 // WithDefaults is l with the defaults in the place of zeros.
 func (l Limits) WithDefaults() Limits {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
+	return Limits{
+		Default: cmp.Or(max(l.Default, 0), 2*time.Minute),
+		Idle:    cmp.Or(max(l.Idle, 0), 30*time.Second),
+		Max:     cmp.Or(max(l.Max, 0), time.Hour),
+		Floor:   cmp.Or(max(l.Floor, 0), 10*time.Second),
 	}
-	set(&l.Default, 2*time.Minute)
-	set(&l.Idle, 30*time.Second)
-	set(&l.Max, time.Hour)
-	set(&l.Floor, 10*time.Second)
-	return l
 }
 
 // Total is how long a cell of that estimate may take, from the start of its

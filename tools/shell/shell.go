@@ -2,6 +2,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -33,9 +34,7 @@ type arguments struct {
 // most timeout (default one minute) unless a call asks for less, or for up to
 // ten times as much; they may write maxOutput bytes (0 is no limit).
 func Tool(r *proc.Runner, dir string, timeout time.Duration, maxOutput int64) tools.Tool {
-	if timeout <= 0 {
-		timeout = defaultTimeout
-	}
+	timeout = cmp.Or(max(timeout, 0), defaultTimeout)
 	exec := command.Exec{Runner: r, Dir: dir, Timeout: timeout, MaxOutput: maxOutput}
 	most := max(1, int((stretch * timeout).Seconds()))
 	t := tools.New("shell", description, func(ctx context.Context, call tools.Call, a arguments) tools.Result {

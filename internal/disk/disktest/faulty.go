@@ -163,12 +163,7 @@ func (f *Faulty) fail(o operation) error {
 	return o.error(f.Fault.Err)
 }
 
-func (f *Faulty) below() disk.FS {
-	if f.FS == nil {
-		return disk.OS{}
-	}
-	return f.FS
-}
+func (f *Faulty) below() disk.FS { return disk.Or(f.FS) }
 
 // OpenFile opens a file whose operations are counted too.
 func (f *Faulty) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {

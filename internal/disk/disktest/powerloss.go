@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -254,10 +255,7 @@ func (p *PowerLoss) Crash(dir string, seed uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	names := make(map[string]*inode)
-	for key, node := range p.durable {
-		names[key] = node
-	}
+	names := maps.Clone(p.durable)
 	for _, c := range p.pending {
 		if seed < Outcomes && seed&1 != 0 || seed >= Outcomes && rnd.IntN(2) == 0 {
 			c.apply(names)

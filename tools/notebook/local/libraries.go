@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,9 +35,7 @@ type probed struct {
 // Known names the libraries as [Config.Libraries] found them last, none if it was
 // not asked yet, and says whether there is an interpreter. It starts nothing.
 func (c Config) Known(dir string) (libraries []string, found bool) {
-	if c.Python == "" {
-		c.Python = "python3"
-	}
+	c.Python = cmp.Or(c.Python, "python3")
 	when := changed(c.Python, proc.Lookup(c.Runner.Env, "PATH"))
 	var have probed
 	if b, err := os.ReadFile(filepath.Join(dir, librariesName)); err == nil && json.Unmarshal(b, &have) == nil &&
@@ -50,12 +49,7 @@ func (c Config) Known(dir string) (libraries []string, found bool) {
 // system, as "pandas 2.2.3". The interpreter is asked once; what it said is kept
 // in the folder dir, that of all notebooks, as long as the interpreter stays.
 func (c Config) Libraries(ctx context.Context, dir string) ([]string, error) {
-	if c.FS == nil {
-		c.FS = disk.OS{}
-	}
-	if c.Python == "" {
-		c.Python = "python3"
-	}
+	c.FS, c.Python = disk.Or(c.FS), cmp.Or(c.Python, "python3")
 	if c.Isolated {
 		return nil, nil
 	}

@@ -15,6 +15,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,18 +93,9 @@ type Runtime struct {
 
 // Open makes the Runtime of the notebook in the folder dir. Nothing is started.
 func (c Config) Open(dir string) (*Runtime, error) {
-	if c.FS == nil {
-		c.FS = disk.OS{}
-	}
-	if c.Python == "" {
-		c.Python = "python3"
-	}
-	if c.InstallTimeout <= 0 {
-		c.InstallTimeout = 10 * time.Minute
-	}
-	if c.SaveTimeout <= 0 {
-		c.SaveTimeout = 30 * time.Second
-	}
+	c.FS, c.Python = disk.Or(c.FS), cmp.Or(c.Python, "python3")
+	c.InstallTimeout = cmp.Or(max(c.InstallTimeout, 0), 10*time.Minute)
+	c.SaveTimeout = cmp.Or(max(c.SaveTimeout, 0), 30*time.Second)
 	c.Limits = c.Limits.WithDefaults()
 	var err error
 	if c.Workspace, err = filepath.Abs(c.Workspace); err != nil {

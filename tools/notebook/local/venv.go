@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,10 +131,7 @@ func (r *Runtime) uv() string {
 
 // environ is what processes of the environment get beside the Runner's.
 func (r *Runtime) environ() []string {
-	path := proc.Lookup(r.c.Runner.Env, "PATH")
-	if path == "" {
-		path = "/usr/local/bin:/usr/bin:/bin"
-	}
+	path := cmp.Or(proc.Lookup(r.c.Runner.Env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
 	return []string{
 		"PATH=" + r.path(venvName, "bin") + ":" + path,
 		"VIRTUAL_ENV=" + r.path(venvName),

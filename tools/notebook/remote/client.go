@@ -12,6 +12,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,15 +78,9 @@ func (c *Client) begin() {
 	if c.HTTP == nil {
 		c.HTTP = newHTTP()
 	}
-	if c.Patience <= 0 {
-		c.Patience = 90 * time.Second
-	}
-	if c.Silence <= 0 {
-		c.Silence = 35 * time.Second
-	}
-	if c.TokenName == "" {
-		c.TokenName = "the token"
-	}
+	c.Patience = cmp.Or(max(c.Patience, 0), 90*time.Second)
+	c.Silence = cmp.Or(max(c.Silence, 0), 35*time.Second)
+	c.TokenName = cmp.Or(c.TokenName, "the token")
 }
 
 // Status is what [Client.Check] found.
@@ -129,8 +124,8 @@ func (c *Client) connect(ctx context.Context) (base, instance string, err error)
 
 // transient says whether a request that failed may do better.
 func transient(err error) bool {
-	var no *refusal
-	return !errors.As(err, &no) || no.status >= 500
+	no, refused := errors.AsType[*refusal](err)
+	return !refused || no.status >= 500
 }
 
 // reconnect forgets what connect found.
@@ -148,8 +143,8 @@ func (c *Client) resolve(ctx context.Context) (string, error) {
 	}
 	var r wire.Resolved
 	_, err = c.call(ctx, request{method: http.MethodGet, url: base + "/resolve"}, &r)
-	var no *refusal
-	if errors.As(err, &no) && (no.status == http.StatusNotFound || no.status == http.StatusMethodNotAllowed || no.status == http.StatusNotImplemented) {
+	no, refused := errors.AsType[*refusal](err)
+	if refused && (no.status == http.StatusNotFound || no.status == http.StatusMethodNotAllowed || no.status == http.StatusNotImplemented) {
 		return base, nil
 	}
 	if err != nil {

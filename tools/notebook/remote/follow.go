@@ -100,9 +100,7 @@ func (f *follower) cancelWith(ctx, going context.Context, giveUp func()) func() 
 // insist makes a request that is answered at once until it is answered.
 func (f *follower) insist(ctx context.Context, q request) {
 	for wait := firstWait; ctx.Err() == nil; wait = min(2*wait, lastWait) {
-		_, err := f.c.call(ctx, q, &struct{}{})
-		var no *refusal
-		if err == nil || errors.As(err, &no) && no.status < 500 {
+		if _, err := f.c.call(ctx, q, &struct{}{}); err == nil || !transient(err) {
 			return
 		}
 		pause(ctx, wait)
@@ -149,8 +147,8 @@ func (f *follower) run(ctx context.Context) (sse.Event, error) {
 
 // judge says whether trying again can help: then it gives nil.
 func (f *follower) judge(err error) error {
-	var no *refusal
-	if !errors.As(err, &no) {
+	no, refused := errors.AsType[*refusal](err)
+	if !refused {
 		if errors.Is(err, sse.ErrTooLarge) {
 			return f.lost(err)
 		}
@@ -217,12 +215,11 @@ func (f *follower) read(ctx context.Context) (sse.Event, error) {
 
 // mayBeThere says whether the server may have got a request that failed.
 func mayBeThere(err error) bool {
-	var no *refusal
-	if errors.As(err, &no) {
-		return no.status >= 500
+	if errors.As(err, new(*refusal)) {
+		return transient(err)
 	}
-	var op *net.OpError
-	return !errors.As(err, &op) || op.Op != "dial"
+	op, isNet := errors.AsType[*net.OpError](err)
+	return !isNet || op.Op != "dial"
 }
 
 // event passes on what a cell prints, and answers what it asks.

@@ -8,6 +8,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -86,23 +87,12 @@ const bodyTime = time.Minute
 const MinToken = 16
 
 func (s *Server) begin() {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	set(&s.Grace, 2*time.Minute)
-	set(&s.Keep, 30*time.Minute)
-	set(&s.Ping, 10*time.Second)
-	if s.MaxNotebooks <= 0 {
-		s.MaxNotebooks = 16
-	}
-	if s.MaxKept <= 0 {
-		s.MaxKept = 1000
-	}
-	if s.FS == nil {
-		s.FS = disk.OS{}
-	}
+	s.FS = disk.Or(s.FS)
+	s.Grace = cmp.Or(max(s.Grace, 0), 2*time.Minute)
+	s.Keep = cmp.Or(max(s.Keep, 0), 30*time.Minute)
+	s.Ping = cmp.Or(max(s.Ping, 0), 10*time.Second)
+	s.MaxNotebooks = cmp.Or(max(s.MaxNotebooks, 0), 16)
+	s.MaxKept = cmp.Or(max(s.MaxKept, 0), 1000)
 	s.instance, s.open = rand.Text(), map[place]*entry{}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 }
@@ -209,11 +199,10 @@ func body(w http.ResponseWriter, r *http.Request, v any) bool {
 		_, err = d.Token()
 	}
 	in.SetReadDeadline(time.Time{}) // the answer may take long
-	var large *http.MaxBytesError
 	switch {
 	case errors.Is(err, io.EOF):
 		return true
-	case errors.As(err, &large):
+	case errors.As(err, new(*http.MaxBytesError)):
 		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", wire.MaxBody))
 	default:
 		fail(w, http.StatusBadRequest, "the body is not one JSON object as it should be")
