@@ -115,7 +115,8 @@
 // cmd/rouse/rig_test.go with a real server on loopback. What must survive anything is
 // swept: disktest.Sweep lets the nth operation of our disk fail or lose what was not
 // synced, until a run meets no fault; killtest kills the real program at its nth system
-// call. A sample runs in `go test`, all of it with ROUSE_SWEEP=full. What a user sees is
+// call. A sample runs in `go test`, more with ROUSE_SWEEP=wide as in .ci/run, all of
+// it with ROUSE_SWEEP=full: internal/sweep. What a user sees is
 // a script in cmd/rouse/testdata/script, which carries its model's replies. Time is set,
 // never waited for. The examples of [tools.New], [scratchpad.Load],
 // [dispatcher.Dispatcher.Do] and observation.Store show each in its smallest use.

@@ -12,6 +12,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
+	"rouse/internal/sweep"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -46,11 +47,11 @@ func TestEveryFaultOfACycle(t *testing.T) {
 	t.Logf("torn 0 / %d points, silent successes 0, wedged 0, lost records 0; faults fired %d: told %d, harmless %d", points, points, told, harmless)
 }
 
-// faults are all kinds of fault if $ROUSE_SWEEP is "full", else all crashes and
+// faults are all kinds of fault if nothing is to be left out, else all crashes and
 // all that can come of one error, and each other error in one way.
 func faults() []disktest.Fault {
 	all := disktest.Faults()
-	if full() {
+	if sweep.Full() {
 		return all
 	}
 	some := all[:9:9]

@@ -14,6 +14,7 @@ import (
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
+	"rouse/internal/sweep"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -23,10 +24,7 @@ import (
 // _after is its _before with the changes of its journal, to the byte, ids rise,
 // and no snapshot changes once it is written.
 func TestHistoryIsLinear(t *testing.T) {
-	cycles := 300
-	if full() {
-		cycles = 10_000
-	}
+	cycles := sweep.Of(150, 300, 10_000)
 	h := &history{
 		rig: newRig(t, filepath.Join(quickDir(t), "home"), oldState), rnd: rand.New(rand.NewPCG(1, 2)),
 		contents: map[string]string{}, faulted: map[string]bool{}, fates: map[string]int{},

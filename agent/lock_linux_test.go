@@ -12,6 +12,7 @@ import (
 
 	"rouse/agent/model/modeltest"
 	"rouse/home"
+	"rouse/internal/sweep"
 	"rouse/journal"
 )
 
@@ -20,10 +21,7 @@ const starts = 50
 // Of many starts at once one runs; the others exit with 75 and touch nothing.
 // When the one is killed, the next start runs at once.
 func TestParallelStarts(t *testing.T) {
-	rounds := 3
-	if full() {
-		rounds = 200
-	}
+	rounds := sweep.Of(1, 3, 200)
 	for round := range rounds {
 		s := newSite(t, filepath.Join(quickDir(t), "home"))
 		server := modeltest.New(modeltest.Reply{Stall: true, Repeat: true})

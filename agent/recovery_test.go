@@ -9,6 +9,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
+	"rouse/internal/sweep"
 )
 
 // Settling meets a fault at any of its writes, twice in a row, and then none: the
@@ -16,10 +17,7 @@ import (
 func TestRecoveryMeetsFaultsTwice(t *testing.T) {
 	base := quickDir(t)
 	ops := countOps(t, filepath.Join(base, "count"))
-	step := 11
-	if full() {
-		step = 1
-	}
+	step := sweep.Of(19, 11, 1)
 	interrupted, points := 0, 0
 	for at := 9; at <= ops; at += step {
 		dir := filepath.Join(base, fmt.Sprint(at))
@@ -84,7 +82,7 @@ func TestSettleAnEditWithoutSnapshot(t *testing.T) {
 // recoveryFaults are the crashes and what can come of one error, or all faults.
 func recoveryFaults() []disktest.Fault {
 	all := disktest.Faults()
-	if full() {
+	if sweep.Full() {
 		return all
 	}
 	return append(all[:3:3], all[3], all[7]) // once before, once after

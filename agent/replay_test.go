@@ -15,6 +15,7 @@ import (
 	"rouse/agent/model/modeltest"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
+	"rouse/internal/sweep"
 	"rouse/journal"
 	"rouse/tools"
 )
@@ -117,10 +118,7 @@ func (r *rig) talker(server *modeltest.Server) *Agent {
 // protocols, with pruning, parking, pictures, retries, and requests that were too
 // long or had tools that the server does not take.
 func TestRebuild(t *testing.T) {
-	seeds, same, met := 12, 0, map[string]int{}
-	if full() {
-		seeds = 300
-	}
+	seeds, same, met := sweep.Of(4, 12, 300), 0, map[string]int{}
 	for seed := range uint64(seeds) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		state := oldState + "goals2: <x> & y\n"

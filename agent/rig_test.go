@@ -254,6 +254,3 @@ func quickDir(t testing.TB) string {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
-
-// full says whether sweeps are to leave nothing out.
-func full() bool { return os.Getenv("ROUSE_SWEEP") == "full" }

@@ -15,6 +15,7 @@ import (
 
 	"rouse/home"
 	"rouse/internal/disk/disktest"
+	"rouse/internal/sweep"
 	"rouse/journal"
 )
 
@@ -231,7 +232,7 @@ func TestTenThousandCycles(t *testing.T) {
 
 // Any history, applied any number of times, cut short anywhere.
 func TestHistories(t *testing.T) {
-	const seeds = 200
+	seeds := sweep.Of(50, 200, 1000)
 	lost, removed := 0, 0
 	for seed := range uint64(seeds) {
 		rnd := rand.New(rand.NewPCG(seed, 7))

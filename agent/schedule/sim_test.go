@@ -15,6 +15,7 @@ import (
 	"rouse/internal/disk/disktest"
 	"rouse/internal/jsonl"
 	"rouse/internal/proc"
+	"rouse/internal/sweep"
 )
 
 // unsynced is the machine's file system without waiting for it.
@@ -252,10 +253,10 @@ func (l *Ledger) around(e Entry, slot time.Time) (text string) {
 // cycles that take long, kills at any write and between, woken both by the
 // minute and at the second; once with a ledger that grows, once with one that is
 // compacted all the time, then until April. ROUSE_SWEEP=full lives through three busy
-// ones of each, and to their ends.
+// ones of each, and to their ends; a quick test until April and until March.
 func TestYear(t *testing.T) {
 	every, seeds := []string{"30 1-23/5 * * *", "15 */12 * * *", "@every 500m"}, uint64(1)
-	if os.Getenv("ROUSE_SWEEP") == "full" {
+	if sweep.Full() {
 		every, seeds = []string{"30 * * * *", "15 */2 * * *", "@every 95m"}, 3
 	}
 	for seed := range 2 * seeds {

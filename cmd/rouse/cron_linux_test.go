@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"rouse/internal/sweep"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 // TestRealCron has Debian's cron wake a home: install, the minute comes, a cycle
 // has run, uninstall. It uses the crontab of root, if that has none.
 func TestRealCron(t *testing.T) {
-	if os.Getenv("ROUSE_SWEEP") != "full" {
+	if !sweep.Full() {
 		t.Skip("a minute has to pass: set ROUSE_SWEEP=full")
 	}
 	if os.Getuid() != 0 {

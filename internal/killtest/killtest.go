@@ -6,9 +6,10 @@
 package killtest
 
 import (
-	"os"
 	"syscall"
 	"testing"
+
+	"rouse/internal/sweep"
 )
 
 // Counts says which stops of a program count. A program stops when it enters a
@@ -41,15 +42,14 @@ type Result struct {
 
 // Sweep calls run with 0, which must not kill, then with 1, and so on until a
 // run ends by itself; run starts from a fresh state, hands its argument to
-// [Run], and checks what is left. Unless $ROUSE_SWEEP is "full", only about as
-// many runs are made as most says, spread evenly. Sweep returns how many runs
-// were killed.
+// [Run], and checks what is left. Only about as many runs are made as most says,
+// spread evenly, or a third of that, or all: see [sweep.Of]. Sweep returns how many
+// runs were killed.
 func Sweep(t testing.TB, most int, run func(n int) Result) int {
 	t.Helper()
-	step := 1
-	if total := run(0).Stops; os.Getenv("ROUSE_SWEEP") != "full" {
-		step = max(1, (total+most-1)/most)
-	}
+	total := run(0).Stops
+	most = sweep.Of((most+2)/3, most, max(1, total))
+	step := max(1, (total+most-1)/most)
 	killed := 0
 	for n := 1; run(n).Killed; n += step {
 		killed++

@@ -19,6 +19,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
+	"rouse/internal/sweep"
 )
 
 func in(dir string) Vault {
@@ -155,7 +156,7 @@ func TestKeyFromEnvironment(t *testing.T) {
 // there, whole and readable, and the next change works.
 func TestFaults(t *testing.T) {
 	faults := disktest.Faults()
-	if os.Getenv("ROUSE_SWEEP") != "full" {
+	if !sweep.Full() {
 		faults = faults[:9] // the crashes, and one error
 	}
 	for _, first := range []bool{true, false} {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"rouse/internal/sweep"
 	"strings"
 	"testing"
 
@@ -133,11 +134,9 @@ func bordered(r *rand.Rand, needle string) []byte {
 // TestFilteredSearchFindsAll compares with the lines of a string: numbers, totals
 // and the lines about matches, page by page too.
 func TestFilteredSearchFindsAll(t *testing.T) {
-	rounds := 20
+	rounds := sweep.Of(7, 20, 2000)
 	if raceEnabled {
 		rounds = 3
-	} else if Full() {
-		rounds = 2000
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	turn := begin(t, openStore(t, "", Options{}), "turn")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"rouse/internal/sweep"
 	"runtime"
 	"strings"
 	"testing"
@@ -96,7 +97,7 @@ func TestGrepEndsWithItsContext(t *testing.T) {
 // ever in memory.
 func TestOneLongLine(t *testing.T) {
 	size := 10 << 20
-	if Full() {
+	if sweep.Full() {
 		size = 100 << 20
 	} else if raceEnabled {
 		size = 3 << 20

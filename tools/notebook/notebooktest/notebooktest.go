@@ -5,13 +5,13 @@ package notebooktest
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"rouse/internal/sweep"
 	"rouse/tools/notebook"
 )
 
@@ -38,7 +38,7 @@ func NeedPython(t testing.TB) {
 // Full skips the test unless ROUSE_SWEEP=full asks for the long ones.
 func Full(t testing.TB) {
 	t.Helper()
-	if os.Getenv("ROUSE_SWEEP") != "full" {
+	if !sweep.Full() {
 		t.Skip("long: set ROUSE_SWEEP=full")
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"rouse/internal/sweep"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/notebooktest"
 	"rouse/tools/notebook/remote"
@@ -109,10 +109,7 @@ func (r *rig) host() string { return strings.TrimPrefix(r.url, "http://") }
 // more, at each of many byte counts, in either direction: each cell runs once,
 // its output and its outcome arrive whole, and the model is asked once.
 func TestCuts(t *testing.T) {
-	cut, step := int64(0), int64(199)
-	if os.Getenv("ROUSE_SWEEP") == "full" {
-		step = 7
-	}
+	cut, step := int64(0), sweep.Of[int64](397, 199, 7)
 	for _, up := range []bool{false, true} {
 		most := int64(4200) // more than a cell's stream has
 		if up {
