@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 )
 
@@ -40,35 +39,68 @@ func Decode(text []byte, v any) error {
 
 // Parse takes a text apart.
 func Parse(text []byte) (*Object, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+	at := blank(text, 0)
+	if !json.Valid(text) || text[at] != '{' {
 		return nil, ErrNone
 	}
-	o := &Object{Text: text, open: text[:dec.InputOffset()]}
-	gap := dec.InputOffset() // what stands between two values begins here
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
+	o := &Object{Text: text, open: text[:at+1]}
+	for gap := at + 1; ; gap = at + 1 {
+		begun := blank(text, gap)
+		if text[begun] == '}' { // there are no members
+			o.end = text[gap:]
+			return o, nil
+		}
+		at = quoted(text, begun)
+		var m Member
+		if err := json.Unmarshal(text[begun:at], &m.Key); err != nil {
 			return nil, err
 		}
-		m := Member{Key: key.(string)}
-		if err := dec.Decode(&m.Value); err != nil {
-			return nil, err
+		begun = blank(text, blank(text, at)+1) // behind the colon
+		at = behind(text, begun)
+		m.Value = bytes.TrimRight(text[begun:at:at], space)
+		end := begun + len(m.Value)
+		m.lead, m.Value, m.trail = text[gap:begun], m.Value[:len(m.Value):len(m.Value)], text[end:at]
+		if text[at] == '}' {
+			m.trail, o.end = nil, text[end:]
 		}
-		end := dec.InputOffset()
-		m.lead, m.Value = text[gap:end-int64(len(m.Value))], text[end-int64(len(m.Value)):end:end]
-		if n := len(o.Members); n > 0 {
-			o.Members[n-1].trail, m.lead, _ = bytes.Cut(m.lead, []byte(","))
+		if o.Members = append(o.Members, m); text[at] == '}' {
+			return o, nil
 		}
-		o.Members, gap = append(o.Members, m), end
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, err
+}
+
+const space = " \t\r\n"
+
+// blank is where the white space ends that begins at from.
+func blank(text []byte, from int) int { return len(text) - len(bytes.TrimLeft(text[from:], space)) }
+
+// quoted is where the text in quotes ends that begins at from.
+func quoted(text []byte, from int) int {
+	for from++; text[from] != '"'; from++ {
+		if text[from] == '\\' {
+			from++
+		}
 	}
-	if o.end = text[gap:]; len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
-		return nil, ErrNone
+	return from + 1
+}
+
+// behind is where the comma or the brace is that follows the value at from.
+func behind(text []byte, from int) int {
+	for depth := 0; ; from++ {
+		switch text[from] {
+		case '"':
+			from = quoted(text, from) - 1
+		case '{', '[':
+			depth++
+		case ',', '}', ']':
+			if depth == 0 {
+				return from
+			}
+			if text[from] != ',' {
+				depth--
+			}
+		}
 	}
-	return o, nil
 }
 
 // index is where a key is, the last time where there are several, or -1.
@@ -137,7 +169,9 @@ func (o *Object) JSON() json.RawMessage {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(b, "%s%s%s", m.lead, m.Value, m.trail)
+		b.Write(m.lead)
+		b.Write(m.Value)
+		b.Write(m.trail)
 	}
 	b.Write(o.end)
 	return b.Bytes()
