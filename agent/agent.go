@@ -203,7 +203,7 @@ func (c *cycle) iterate(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("model: %w", err)
 	}
-	actions, err := c.talk.Actions(reply)
+	actions, err := c.actions(reply)
 	if err != nil {
 		return false, c.problem(err)
 	}

@@ -2,11 +2,13 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"time"
 
+	"rouse/agent/conversation"
 	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/internal/text"
@@ -24,6 +26,7 @@ type cycle struct {
 	described int             // tools of which there is a copy
 	turned    journal.Request // the last one
 	problems  int             // replies in a row without an action
+	native    bool            // the model has called a tool natively
 	free      bool            // a task is to be chosen from the goals
 	saw       sights          // at wake, where somebody wants to know
 }
@@ -90,11 +93,27 @@ func put(s *scratchpad.State, task string) []scratchpad.Change {
 	return append(changes, scratchpad.Change{Op: "set", Key: "pending_actions", Value: pending})
 }
 
+// actions are what a reply asks for. How it was written is kept for later cycles.
+func (c *cycle) actions(reply model.Reply) ([]dispatcher.Action, error) {
+	before := c.recall()
+	actions, err := c.talk.Actions(reply)
+	if c.recall() != before {
+		c.learn(func(*known) {})
+	}
+	c.native = c.native || len(reply.Calls) > 0
+	return actions, err
+}
+
 // problem records a reply that held no action; the third in a row ends the cycle.
+// A model that only ever writes its calls as text is asked for texts instead.
 func (c *cycle) problem(err error) error {
 	c.problems++
 	if err := c.dispatcher.Note("\n[PARSE ERROR] " + text.Line(err.Error(), maxNote)); err != nil {
 		return err
+	}
+	if c.problems > 1 && !c.native && errors.Is(err, conversation.ErrWritten) && c.protocol() == ProtocolAuto {
+		c.problems = 0
+		return c.turnTo(ProtocolJSON, "the model writes its calls as text")
 	}
 	if c.problems >= maxProblems {
 		return fmt.Errorf("%d replies in a row without a valid action: %w", c.problems, err)

@@ -50,10 +50,11 @@ func (d *dialogue) maxAnswer() int {
 func (d *dialogue) speak(protocol string) {
 	opt := conversation.Options{
 		Rules: d.rules, Redact: d.keeper.Redact, Notes: d.asking.Notes, MaxTokens: d.maxTokens(), Keep: d.asking.KeepResults,
-		Park: d.dispatcher.Park, ParkText: d.dispatcher.ParkText,
+		Park: d.dispatcher.Park, ParkText: d.dispatcher.ParkText, Repairable: d.dispatcher.Repairable,
+		Form: d.recall().Form, Wrote: func(form string) { d.note(func(m *known) { m.Form = form }) },
 	}
 	if protocol == ProtocolJSON {
-		d.talk = &conversation.JSON{Options: opt, Repairable: d.dispatcher.Repairable}
+		d.talk = &conversation.JSON{Options: opt}
 	} else {
 		d.talk = &conversation.Native{Options: opt}
 	}
@@ -91,6 +92,7 @@ func (d *dialogue) urge(t conversation.Turn) string {
 type known struct {
 	Protocol  string `json:"protocol,omitempty"`
 	MaxTokens int    `json:"max_tokens,omitempty"`
+	Form      string `json:"form,omitempty"` // in which it writes calls as text
 }
 
 // recall gives what is known of the model that is asked.

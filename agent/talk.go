@@ -44,15 +44,23 @@ func (c *cycle) ask(ctx context.Context) (model.Reply, error) {
 		c.talk.Shrink()
 		c.learn(c.tooLong)
 	case errors.Is(err, model.ErrNoTools) && c.protocol() == ProtocolAuto:
-		if err := c.journal.Append(&journal.Protocol{Name: ProtocolJSON, Reason: err.Error()}); err != nil {
+		if err := c.turnTo(ProtocolJSON, err.Error()); err != nil {
 			return model.Reply{}, err
 		}
-		c.learn(func(m *known) { m.Protocol = ProtocolJSON })
-		c.speak(ProtocolJSON)
 	default:
 		return reply, err
 	}
 	return c.send(ctx)
+}
+
+// turnTo goes on in another protocol, in this cycle and in later ones.
+func (c *cycle) turnTo(protocol, reason string) error {
+	if err := c.journal.Append(&journal.Protocol{Name: protocol, Reason: reason}); err != nil {
+		return err
+	}
+	c.learn(func(m *known) { m.Protocol = protocol })
+	c.speak(protocol)
+	return nil
 }
 
 // send sends the next request.

@@ -166,22 +166,8 @@ const maxRepair = 16 << 10
 
 // repair mends damaged JSON for tools that only read.
 func repair(damaged string, repairable func(tool string) bool) (Action, error) {
-	strict := json.Unmarshal([]byte(damaged), new(any))
-	var syntax *json.SyntaxError
-	if errors.As(strict, &syntax) && int(syntax.Offset) >= len(damaged) {
-		return Action{}, parseErrorf("the JSON is cut off: %v; send the whole object again", strict)
-	}
-	refused := parseErrorf("the JSON is damaged: %v, near %q; send it again as strict JSON", strict, near(damaged, syntax))
-	end := strings.LastIndexByte(damaged, '}')
-	if end < 0 || len(damaged) > maxRepair {
-		return Action{}, refused
-	}
-	mended, err := jsonrepair.Repair(damaged[:end+1])
-	if err != nil {
-		return Action{}, refused
-	}
-	o, err := object.Parse([]byte(mended))
-	if err != nil || !isAction(o) {
+	o, refused := mend(damaged)
+	if o == nil || !isAction(o) {
 		return Action{}, refused
 	}
 	a, err := decodeAction(o)
@@ -189,6 +175,30 @@ func repair(damaged string, repairable func(tool string) bool) (Action, error) {
 		return Action{}, refused
 	}
 	return a, nil
+}
+
+// mend gives the object that damaged JSON was meant to be, nil where nobody can
+// tell, and what to say where that does not do.
+func mend(damaged string) (*object.Object, error) {
+	strict := json.Unmarshal([]byte(damaged), new(any))
+	var syntax *json.SyntaxError
+	if errors.As(strict, &syntax) && int(syntax.Offset) >= len(damaged) {
+		return nil, parseErrorf("the JSON is cut off: %v; send the whole object again", strict)
+	}
+	refused := parseErrorf("the JSON is damaged: %v, near %q; send it again as strict JSON", strict, near(damaged, syntax))
+	end := strings.LastIndexByte(damaged, '}')
+	if end < 0 || len(damaged) > maxRepair {
+		return nil, refused
+	}
+	mended, err := jsonrepair.Repair(damaged[:end+1])
+	if err != nil {
+		return nil, refused
+	}
+	o, err := object.Parse([]byte(mended))
+	if err != nil {
+		return nil, refused
+	}
+	return o, refused
 }
 
 // near shows where a syntax error is.

@@ -106,6 +106,7 @@ type Terms struct {
 	Timeout    int64  `json:"timeout_ms"`
 	MaxTokens  int    `json:"max_tokens,omitempty"`
 	Learned    int    `json:"learned_tokens,omitempty"` // less than that, found out earlier
+	Form       string `json:"form,omitempty"`           // in which the model is known to write calls as text
 	Keep       int    `json:"keep_results,omitempty"`
 	Model      string `json:"model,omitempty"`
 	MaxOutput  int    `json:"max_output,omitempty"`

@@ -12,10 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"rouse/internal/object"
 	"rouse/internal/proc"
 )
 
@@ -115,6 +117,19 @@ func New[A any](name, description string, run func(context.Context, Call, A) Res
 			return run(ctx, call, args)
 		},
 	}
+}
+
+// TakesText says whether a parameter takes texts, as most do, by the schema of a
+// tool's parameters.
+func TakesText(schema json.RawMessage, param string) bool {
+	root, err := object.Parse(schema)
+	if err != nil {
+		return true
+	}
+	var kind any
+	_ = json.Unmarshal(root.Sub("properties").Sub(param).Get("type"), &kind) // none is any type
+	kinds, ok := kind.([]any)
+	return !ok && (kind == nil || kind == "string") || slices.Contains(kinds, any("string"))
 }
 
 // Check reports in one line how args do not fit the tool's schema.

@@ -39,6 +39,13 @@ type Options struct {
 	// Park and ParkText take what leaves the conversation; nil keeps nothing of it.
 	Park     func(dispatcher.Observation) (dispatcher.Observation, error)
 	ParkText func(from, text string) (id string, err error)
+	// Repairable says of which tools a call may be taken where it is a guess: from
+	// damaged JSON, or from a text.
+	Repairable func(tool string) bool
+	// Form is the form in which the model is known to write calls as text, and Wrote
+	// is told of each; nil is not.
+	Form  string
+	Wrote func(form string)
 }
 
 func (o Options) limit() int { return cmp.Or(max(o.MaxTokens, 0), 32000) }

@@ -14,8 +14,6 @@ import (
 // JSON is the conversation of one cycle in the json protocol.
 type JSON struct {
 	Options
-	// Repairable says of which tools a call may be taken from damaged JSON.
-	Repairable func(tool string) bool
 
 	gauge
 	tools     string       // as they are described
@@ -69,12 +67,26 @@ func (c *JSON) actions(reply model.Reply) ([]dispatcher.Action, error) {
 		// A server made native calls of the model's JSON.
 		text, c.more = encode(map[string]any{"tool": reply.Calls[0].Name, "args": reply.Calls[0].Args}), len(reply.Calls)-1
 	}
+	if b := written(text, c.described); b != nil && b.Form != dispatcher.FormTool {
+		return c.foreign(b)
+	}
 	action, more, err := dispatcher.Parse(text, c.Repairable)
 	if err != nil {
 		return nil, err
 	}
 	c.more += more
 	return []dispatcher.Action{action}, nil
+}
+
+// foreign is the action of a reply in another form than was asked for. One that
+// the model wrote before is its own.
+func (c *JSON) foreign(b *dispatcher.Bare) ([]dispatcher.Action, error) {
+	sure := b.Form == c.Form
+	c.Form = b.Form
+	if err := c.take(b, sure); err != nil {
+		return nil, fmt.Errorf(`%w; answer {"tool": "name", "args": {...}}`, err)
+	}
+	return []dispatcher.Action{b.Action}, nil
 }
 
 // Request is what the model is asked next, and what was taken out of it.

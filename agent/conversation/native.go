@@ -58,15 +58,30 @@ func (c *Native) Actions(reply model.Reply) ([]dispatcher.Action, error) {
 	r := &round{reply: model.Message{Role: model.Assistant, Content: reply.Text}}
 	c.rounds = append(c.rounds, r)
 	c.pending = nil
-	err := cut(reply)
-	if err == nil && len(reply.Calls) == 0 {
-		err = errNoCall
-	}
+	calls, err := c.calls(reply)
 	if err != nil {
 		r.say("[PARSE ERROR] " + err.Error())
 		return nil, err
 	}
-	return c.actions(r, reply.Calls), nil
+	if len(reply.Calls) == 0 { // it is shown as what it was meant to be
+		r.reply.Content = ""
+	}
+	return c.actions(r, calls), nil
+}
+
+// calls are those of a reply, or the one that its text is.
+func (c *Native) calls(reply model.Reply) ([]model.Call, error) {
+	if err := cut(reply); err != nil || len(reply.Calls) > 0 {
+		return reply.Calls, err
+	}
+	b := written(reply.Text, c.tools)
+	if b == nil {
+		return nil, errNoCall
+	}
+	if err := c.take(b, false); err != nil {
+		return nil, fmt.Errorf("%w; call the tool natively", err)
+	}
+	return []model.Call{{Name: b.Tool, Args: b.Args}}, nil
 }
 
 func (c *Native) actions(r *round, calls []model.Call) []dispatcher.Action {
