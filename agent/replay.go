@@ -278,7 +278,7 @@ func (r *teller) reply(d *journal.Reply) error {
 		r.asked.told = d.Told
 		return nil
 	}
-	reply := model.Reply{Text: d.Text, Usage: model.Usage(d.Usage), Finish: d.Finish}
+	reply := model.Reply{Text: d.Text, Refusal: d.Refusal, Usage: model.Usage(d.Usage), Finish: d.Finish}
 	if len(d.Calls) > 0 {
 		if err := json.Unmarshal(d.Calls, &reply.Calls); err != nil {
 			return fmt.Errorf("the calls of a reply: %w", err)

@@ -100,9 +100,14 @@ func (c *cycle) exchange(ctx context.Context, req model.Request, event journal.R
 	c.heard.reply.Store(true)
 	reply.Text = c.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.used.Add(int64(reply.Usage.Input + reply.Usage.Output))
+	if reply.Warning != "" {
+		if err := c.journal.Append(&journal.Warning{Text: reply.Warning}); err != nil {
+			return reply, err
+		}
+	}
 	calls := c.journalled(reply.Calls)
 	return reply, c.journal.Append(&journal.Reply{
-		Text: reply.Text, Calls: calls, Args: verbatim(reply.Calls, calls), Usage: journal.Usage(reply.Usage),
+		Text: reply.Text, Refusal: c.Redact.String(reply.Refusal), Calls: calls, Args: verbatim(reply.Calls, calls), Usage: journal.Usage(reply.Usage),
 		Finish: reply.Finish, Model: c.ModelName, For: event.For, Form: reply.Form, Told: c.Redact.String(reply.Told),
 		Ms: c.now().Sub(sent).Milliseconds(),
 	})

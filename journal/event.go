@@ -141,11 +141,12 @@ type Request struct {
 
 // Reply is what the model answered.
 type Reply struct {
-	Text   string          `json:"text"`
-	Calls  json.RawMessage `json:"calls,omitempty"`
-	Usage  Usage           `json:"usage"`
-	Finish string          `json:"finish,omitempty"`
-	Ms     int64           `json:"ms"`
+	Text    string          `json:"text"`
+	Refusal string          `json:"refusal,omitempty"` // why the model does not answer
+	Calls   json.RawMessage `json:"calls,omitempty"`
+	Usage   Usage           `json:"usage"`
+	Finish  string          `json:"finish,omitempty"`
+	Ms      int64           `json:"ms"`
 	// Model is the one that answered, by its configured name.
 	Model string `json:"model,omitempty"`
 	// For is that of the request.

@@ -54,6 +54,9 @@ func (e Event) Text() string {
 // said is the text of a reply and the names of its calls.
 func (r *Reply) said() string {
 	var calls []struct{ Name string }
+	if r.Refusal != "" {
+		return strings.TrimSpace(r.Text + " refuses: " + r.Refusal)
+	}
 	if json.Unmarshal(r.Calls, &calls) != nil || len(calls) == 0 {
 		return r.Text
 	}

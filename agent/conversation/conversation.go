@@ -23,6 +23,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/internal/jsonl"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 	"rouse/tools"
 )
 
@@ -110,7 +111,12 @@ func described(list []tools.Tool, notes tools.NoteMode) []model.Tool {
 
 // cut says why a reply is not whole. Half a call is never carried out.
 func cut(reply model.Reply) error {
+	if reply.Refusal != "" && len(reply.Calls) == 0 {
+		return fmt.Errorf("the model refuses: %s", text.Brief(reply.Refusal, 300))
+	}
 	switch reply.Finish {
+	case model.Unreadable:
+		return errors.New("the model's server could not read your call; send it again, its arguments as strict JSON")
 	case "content_filter":
 		return errors.New("the reply was cut by the provider's content filter")
 	case "length":

@@ -54,6 +54,9 @@ func (c *JSON) Actions(reply model.Reply) ([]dispatcher.Action, error) {
 	if err != nil {
 		c.problem = err.Error()
 	}
+	if reply.Finish == model.Unreadable {
+		c.problem += "; it was: " + text.Brief(reply.Text, 1000)
+	}
 	return actions, err
 }
 

@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -55,7 +56,7 @@ func newResult(call string, o dispatcher.Observation) result {
 // reply that has none, the error, is said in the next request.
 func (c *Native) Actions(reply model.Reply) ([]dispatcher.Action, error) {
 	c.used(reply.Usage.Input)
-	r := &round{reply: model.Message{Role: model.Assistant, Content: reply.Text}}
+	r := &round{reply: model.Message{Role: model.Assistant, Content: cmp.Or(reply.Text, reply.Refusal)}}
 	c.rounds = append(c.rounds, r)
 	c.pending = nil
 	calls, err := c.calls(reply)

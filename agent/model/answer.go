@@ -28,7 +28,10 @@ type choice struct {
 
 type message struct {
 	Content content    `json:"content"`
+	Refusal content    `json:"refusal"`
 	Calls   []fragment `json:"tool_calls"`
+	// Legacy is the one call of servers from before there were several.
+	Legacy *function `json:"function_call"`
 }
 
 // content is a string, null, or a list of parts of which the texts count.
@@ -53,12 +56,14 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 
 // fragment is a tool call, or in a stream a piece of one.
 type fragment struct {
-	Index    *int   `json:"index"`
-	ID       string `json:"id"`
-	Function struct {
-		Name      string    `json:"name"`
-		Arguments arguments `json:"arguments"`
-	} `json:"function"`
+	Index    *int     `json:"index"`
+	ID       string   `json:"id"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name      string    `json:"name"`
+	Arguments arguments `json:"arguments"`
 }
 
 // arguments are JSON in a string; some servers send the JSON itself.
@@ -82,8 +87,11 @@ const maxObjects = 1 << 16
 // answer is a reply in the making.
 type answer struct {
 	quote   func(string) string // makes a server's text fit for an error
+	marked  func() bool         // the end mark has come
 	text    strings.Builder
+	refusal strings.Builder
 	calls   []*call
+	legacy  *call
 	indexed map[int]*call
 	usage   Usage
 	finish  string
@@ -118,11 +126,27 @@ func (a *answer) end(err error) (Reply, error) {
 	switch {
 	case a.finish != "" && (!isFailure || fail.retry):
 		return a.reply(), nil
+	case err == io.EOF && a.marked() && a.complete():
+		reply := a.reply()
+		reply.Warning = "the model's server ended a reply without a finish reason"
+		return reply, nil
 	case err == io.EOF:
 		return Reply{}, damaged("reply ended without a finish reason")
 	default:
 		return Reply{}, err
 	}
+}
+
+// complete says whether the answer is an action that nothing is missing of.
+func (a *answer) complete() bool {
+	r := a.reply()
+	for _, c := range r.Calls {
+		if c.Name == "" || !json.Valid(c.Args) {
+			return false
+		}
+	}
+	text := strings.TrimSpace(r.Text)
+	return len(r.Calls) > 0 || strings.HasPrefix(text, "{") && json.Valid([]byte(text))
 }
 
 func (a *answer) add(event []byte) error {
@@ -146,12 +170,12 @@ func (a *answer) add(event []byte) error {
 }
 
 func (a *answer) choose(c choice) {
-	a.text.WriteString(string(c.Delta.Content))
+	a.say(c.Delta)
 	for _, f := range c.Delta.Calls {
 		a.piece(f)
 	}
 	if c.Message != nil {
-		a.text.WriteString(string(c.Message.Content))
+		a.say(*c.Message)
 		for _, f := range c.Message.Calls {
 			a.begin(f).extend(f)
 		}
@@ -159,6 +183,19 @@ func (a *answer) choose(c choice) {
 	if c.Finish != "" && c.Finish != "null" {
 		a.finish = c.Finish
 	}
+}
+
+// say takes what a message has beside its calls.
+func (a *answer) say(m message) {
+	a.text.WriteString(string(m.Content))
+	a.refusal.WriteString(string(m.Refusal))
+	if m.Legacy == nil {
+		return
+	}
+	if a.legacy == nil {
+		a.legacy = new(call)
+	}
+	a.legacy.extend(fragment{Function: *m.Legacy})
 }
 
 // piece adds to the call that a fragment belongs to. Servers number the calls,
@@ -210,8 +247,12 @@ func (a *answer) count(raw json.RawMessage) {
 }
 
 func (a *answer) reply() Reply {
-	r := Reply{Text: a.text.String(), Usage: a.usage, Finish: a.finish}
-	for _, c := range a.calls {
+	r := Reply{Text: a.text.String(), Refusal: a.refusal.String(), Usage: a.usage, Finish: a.finish}
+	calls := a.calls
+	if len(calls) == 0 && a.legacy != nil {
+		calls = []*call{a.legacy}
+	}
+	for _, c := range calls {
 		r.Calls = append(r.Calls, Call{ID: c.id, Name: c.name, Args: json.RawMessage(c.args.String())})
 	}
 	return r
@@ -219,7 +260,7 @@ func (a *answer) reply() Reply {
 
 // clean redacts what the server sent and makes the calls what [Call] promises.
 func (r Reply) clean(redact func(string) string) Reply {
-	r.Text = redact(r.Text)
+	r.Text, r.Refusal = redact(r.Text), redact(r.Refusal)
 	r.Finish = redact(r.Finish)
 	used := make(map[string]bool)
 	for i := range r.Calls {

@@ -170,6 +170,9 @@ func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
 			return reply, nil
 		}
 		fail := c.failed(ctx, err)
+		if fail.code == Unreadable {
+			return Reply{Text: fail.generation, Finish: Unreadable, Form: form.String()}.clean(c.redact), nil
+		}
 		next, ok := form.without(fail)
 		if !ok {
 			return Reply{}, fail
@@ -190,7 +193,7 @@ func (c *Client) once(ctx context.Context, form form, req Request) (Reply, error
 		return Reply{}, err
 	}
 	defer stream.Close()
-	a := answer{quote: c.quote}
+	a := answer{quote: c.quote, marked: func() bool { return x.events.marked }}
 	reply, err := a.collect(stream.RecvRaw, func() { x.watch.allow("end of the stream", tailTimeout) })
 	if err != nil {
 		return Reply{}, err

@@ -27,6 +27,7 @@ type exchange struct {
 	form   form
 	ctx    context.Context
 	watch  *watchdog
+	events *events
 	rest   io.Reader // the body behind what was read
 }
 
@@ -65,7 +66,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, err
 	}
-	x.rest = resp.Body
+	x.events, x.rest = events, resp.Body
 	resp.Body = readCloser{events, resp.Body}
 	return resp, nil
 }
@@ -133,6 +134,8 @@ type events struct {
 	lines *bufio.Reader
 	ready []byte
 	err   error
+
+	marked bool // the end mark has come
 }
 
 func newEvents(body io.Reader, contentType string) (*events, error) {
@@ -201,7 +204,9 @@ func (e *events) next() {
 		return
 	}
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-		e.ready = dataLine(bytes.TrimSpace(data))
+		data = bytes.TrimSpace(data)
+		e.marked = e.marked || string(data) == "[DONE]"
+		e.ready = dataLine(data)
 	}
 }
 

@@ -28,6 +28,9 @@ type failure struct {
 	unsent bool          // there was no connection
 	retry  bool          // it may pass
 	after  time.Duration // what Retry-After asks for, 0 if it does not
+
+	code       string // of the server's own
+	generation string // what it could not read, not redacted
 }
 
 func (f *failure) Error() string { return f.text }
@@ -86,7 +89,7 @@ func damaged(format string, args ...any) *failure {
 // what a user has to look at after 401, 403 and 404.
 func (c *Client) refused(resp *http.Response, body []byte) *failure {
 	told := readComplaint(body, c.quote)
-	fail := &failure{status: resp.StatusCode, text: resp.Status}
+	fail := &failure{status: resp.StatusCode, text: resp.Status, code: told.code, generation: told.generation}
 	if told.text != "" {
 		fail.text += ": " + told.text
 	}
@@ -119,8 +122,8 @@ func mayPass(status int) bool {
 
 // complaint is what an error body says: of OpenAI {"error":{"message":…}}, of
 // Ollama {"error":"…"}, of Gemini [{"error":{…}}], or anything else as text.
-// Both fields are quoted.
-type complaint struct{ text, code string }
+// text and code are quoted.
+type complaint struct{ text, code, generation string }
 
 func readComplaint(body []byte, quote func(string) string) complaint {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
@@ -147,9 +150,10 @@ func errorObject(raw []byte, quote func(string) string) complaint {
 	var object struct {
 		Message string
 		Code    any
+		Failed  string `json:"failed_generation"`
 	}
 	_ = json.Unmarshal(raw, &object) // what does not fit stays empty
-	c := complaint{text: quote(cmp.Or(object.Message, string(raw)))}
+	c := complaint{text: quote(cmp.Or(object.Message, string(raw))), generation: object.Failed}
 	if object.Code != nil {
 		c.code = quote(fmt.Sprint(object.Code))
 	}
@@ -166,7 +170,9 @@ func (c complaint) failure() *failure {
 		text += " (" + c.code + ")"
 	}
 	cause := reason(status, c.code+" "+c.text)
-	return &failure{text: text, cause: cause, retry: cause == nil && (!isStatus || mayPass(status))}
+	return &failure{
+		text: text, cause: cause, retry: cause == nil && (!isStatus || mayPass(status)), code: c.code, generation: c.generation,
+	}
 }
 
 // quote makes text of the server fit for an error. The cut comes last, so that

@@ -50,6 +50,8 @@ func TestBadBodies(t *testing.T) {
 		{"{}", "{}", "reply ended without a finish reason", true},
 		{"no choices", `{"choices":[]}`, "reply ended without a finish reason", true},
 		{"no finish reason", stream(content, mark), "reply ended without a finish reason", true},
+		{"no finish reason, half a call", stream(toolCalls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`), mark), "reply ended without a finish reason", true},
+		{"a whole call, no end mark", stream(toolCalls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`)), "reply ended without a finish reason", true},
 		{"cut between events", stream(content), "reply ended without a finish reason", true},
 		{"cut in an event", stream(content) + `data: {"id":"x","choi`, "reply ended without a finish reason", true},
 		{"cut before the last line break", stream(content) + "data: " + finish, "reply ended without a finish reason", true},

@@ -64,16 +64,24 @@ type Request struct {
 type Reply struct {
 	// Text is the answer, without reasoning that the server sent apart.
 	Text string
+	// Refusal is why the model does not answer, where it says so apart.
+	Refusal string
 	// Calls are the native tool calls of the answer, in order.
 	Calls []Call
 	// Usage is what the server counted, zero where it did not say.
 	Usage Usage
-	// Finish is the server's reason to stop, "stop" or "length" for most.
+	// Finish is the server's reason to stop, "stop" or "length" for most, and
+	// [Unreadable] where it could not read what the model wrote, which is Text.
 	Finish string
+	// Warning says what was wrong with an answer that can be used.
+	Warning string
 	// Form is how the server wants requests, as [Body] takes it, and Told what was
 	// added at the end of this one.
 	Form, Told string
 }
+
+// Unreadable is how Groq says that a model's call was not what it understands.
+const Unreadable = "tool_use_failed"
 
 // Call is a native tool call.
 type Call struct {

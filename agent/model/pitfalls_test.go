@@ -20,6 +20,8 @@ func stream(events ...string) string {
 // delta is an event with a delta, finish the event that ends an answer.
 func delta(d string) string { return `{"id":"x","choices":[{"index":0,"delta":` + d + `}]}` }
 
+const noFinish = "the model's server ended a reply without a finish reason"
+
 func toolCalls(calls string) string { return delta(`{"tool_calls":[` + calls + `]}`) }
 
 const (
@@ -95,6 +97,18 @@ func TestReplyBodies(t *testing.T) {
 			with(call("a", "f", "{}"), call("call_2", "g", "{}"), call("call_3", "", "{}"))},
 		{"wild indices", stream(toolCalls(`{"index":-1,"id":"a"},{"index":9007199254740993,"id":"b"}`), finish), with(call("a", "", "{}"), call("b", "", "{}"))},
 		{"arguments that are no JSON", stream(toolCalls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}`), finish), with(call("a", "f", `"{\"x\":"`))},
+		{"legacy function call", stream(delta(`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":""}}`),
+			delta(`{"function_call":{"arguments":"{\"x\""}}`), delta(`{"function_call":{"arguments":":1}"}}`), finish), with(call("call_1", "f", `{"x":1}`))},
+		{"plain, legacy function call", `{"choices":[{"message":{"content":"","function_call":{"name":"f","arguments":"{}"}},"finish_reason":"stop"}]}`, with(call("call_1", "f", "{}"))},
+		{"both kinds of calls", stream(toolCalls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), delta(`{"function_call":{"name":"f","arguments":"{}"}}`), finish),
+			with(call("a", "f", "{}"))},
+		{"refusal", stream(delta(`{"refusal":"I will "}`), delta(`{"refusal":"not."}`), finish), model.Reply{Refusal: "I will not.", Finish: "stop"}},
+		{"plain, refusal", `{"choices":[{"message":{"content":null,"refusal":"I will not."},"finish_reason":"stop"}]}`, model.Reply{Refusal: "I will not.", Finish: "stop"}},
+		{"end mark behind a whole call", stream(toolCalls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`), mark),
+			model.Reply{Calls: []model.Call{call("a", "f", `{"x":1}`)}, Warning: noFinish}},
+		{"end mark behind a whole object", stream(delta(`{"content":"{\"tool\":\"f\"}"}`), mark), model.Reply{Text: `{"tool":"f"}`, Warning: noFinish}},
+		{"Groq could not read it", stream(delta(`{"content":""}`), `{"error":{"message":"Failed to call a function.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=f>{"}}`),
+			model.Reply{Text: "<function=f>{", Finish: model.Unreadable}},
 		{"arguments null", stream(toolCalls(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`), finish), with(call("a", "f", "{}"))},
 		{"1000 calls", stream(toolCalls(strings.Repeat(`{"function":{"name":"f"}},`, 999)+`{"function":{"name":"f"}}`), finish), with(thousand()...)},
 	}
