@@ -138,6 +138,8 @@ func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 
 func (d *Dispatcher) branch(ctx context.Context, o *Observation, unread string) error {
 	switch {
+	case o.Error != "":
+		return d.refuse(o, o.Error)
 	case !isObject(o.Args):
 		return d.refuse(o, "arguments: want a JSON object")
 	case o.Tool == "update_scratchpad":

@@ -178,9 +178,8 @@ func TestRefusedCalls(t *testing.T) {
 		{"update_scratchpad", `{"notes":"kept","goals":{"a":1}}`, "goals"},
 		{"update_scratchpad", `{"":1}`, "nothing was changed"},
 		{"update_scratchpad", `{"n":1e999}`, "n"},
-		{"done", `{}`, `"summary"`},
-		{"done", `{"summary":"  "}`, `"summary"`},
 		{"done", `{"summary":3}`, `"summary"`},
+		{"done", `{"summary":"it was {{step7.content}}"}`, "there is no step 7"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.tool+tt.args, func(t *testing.T) {
@@ -361,4 +360,30 @@ func FuzzOutput(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A done without a summary ends the task: what else could it mean?
+func TestDoneWithoutASummary(t *testing.T) {
+	for _, args := range []string{`{}`, `{"summary":"  "}`, `{"summary":null}`} {
+		d, _ := newDispatcher(t, "current_task: x\n")
+		if o := do(t, d, "done", args); !o.Done || d.State.CurrentTask() != nil || !strings.Contains(d.State.Notes(), "[COMPLETED] (no summary)") {
+			t.Errorf("%s: %+v, notes %q", args, o, d.State.Notes())
+		}
+	}
+}
+
+// What a model means by a reference in its own words is what the memory keeps.
+func TestReferencesInOwnWords(t *testing.T) {
+	d, _ := newDispatcher(t, "current_task: x\n")
+	d.Notes = tools.NoteOptional
+	do(t, d, "say", `{"text":"4711"}`)
+	if o := do(t, d, "say", `{"text":"b","task_scratchpad":"the port is {{step9.content}}"}`); o.OK || !strings.Contains(o.Error, "task_scratchpad: {{step9.content}}: there is no step 9") {
+		t.Errorf("a reference to nothing: %+v", o)
+	}
+	do(t, d, "say", `{"text":"c","task_scratchpad":"the port is {{step1.content}}"}`)
+	do(t, d, "done", `{"summary":"found {{step1.content}}"}`)
+	notes := d.State.Notes()
+	if !strings.Contains(notes, "[NOTE] the port is 4711") || !strings.Contains(notes, "[COMPLETED] found 4711") || strings.Contains(notes, "{{step1") {
+		t.Errorf("notes %q", notes)
+	}
 }

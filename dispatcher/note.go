@@ -21,6 +21,7 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 	}
 	var said string
 	o.Args, said = tools.TakeNote(o.Args)
+	said, o.Error = d.resolveText(said)
 	if said == "" || said == d.noted {
 		d.empty++
 		return nil
@@ -34,6 +35,17 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 		n.Changes = nil // the memory is full; the journal has it
 	}
 	return d.Journal.Append(n)
+}
+
+// resolveText puts the values of references into a text of the model's own; why
+// that cannot be done is for the model to read.
+func (d *Dispatcher) resolveText(said string) (text, refused string) {
+	r := &resolver{lookup: d.lookup}
+	text = asText(r.text(said))
+	if r.err != nil {
+		return "", tools.NoteParam + ": " + r.err.Error()
+	}
+	return text, ""
 }
 
 // EmptyNotes is how many calls came without a note, or with the one before.

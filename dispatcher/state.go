@@ -158,12 +158,21 @@ func (d *Dispatcher) done(o *Observation) error {
 		Summary *string
 		Idle    bool
 	}
-	if err := json.Unmarshal(o.Args, &args); err != nil || args.Summary == nil || strings.TrimSpace(*args.Summary) == "" {
-		return refusef(`done needs a "summary", a text that says what was achieved; "idle" is true or false`)
+	r, resolved, err := d.resolve(tools.Tool{}, o)
+	if err != nil {
+		return refusef("summary: %v", err)
 	}
-	o.Done, o.Content = true, *args.Summary
+	defer r.close()
+	if err := json.Unmarshal(resolved, &args); err != nil {
+		return refusef(`"summary" is a text that says what was achieved, "idle" is true or false`)
+	}
+	summary := "(no summary)"
+	if args.Summary != nil && strings.TrimSpace(*args.Summary) != "" {
+		summary = *args.Summary
+	}
+	o.Done, o.Content = true, summary
 	d.Idle = args.Idle && len(d.State.Pending()) == 0 // what is pending is something to do
-	return d.Change(completion(d.State, *args.Summary)...)
+	return d.Change(completion(d.State, summary)...)
 }
 
 func completion(s *scratchpad.State, summary string) []scratchpad.Change {
