@@ -43,7 +43,7 @@ func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(
 		}
 		return asked.Reply(ctx, req)
 	}
-	if m, err = s.manager(hide, bridge{agent.Host{Ask: ask}, s.Config.Model.Name}); err != nil {
+	if m, err = s.manager(hide, s.bridge(agent.Host{Ask: ask})); err != nil {
 		return nil, nil, err
 	}
 	return m, func() { closeNotebooks(ctx, m) }, nil
@@ -132,7 +132,7 @@ func (s *Setup) notebookBox(ctx context.Context, host agent.Host) agent.Box {
 	hide, err := s.hidden()
 	var m *notebook.Manager
 	if err == nil {
-		m, err = s.manager(hide, bridge{host, s.Config.Model.Name})
+		m, err = s.manager(hide, s.bridge(host))
 	}
 	if err != nil {
 		return agent.Box{Problems: []string{"notebooks: " + err.Error()}}
@@ -166,14 +166,23 @@ func closeNotebooks(used context.Context, m *notebook.Manager) {
 	_ = m.Close(ctx)
 }
 
-// bridge answers the cells that ask a model with the model of the cycle.
-type bridge struct {
-	host agent.Host
-	name string
+// bridge answers the cells that ask a model with the model of the cycle. One that
+// searches the web by itself, as those with "search" in their names do, is asked to
+// search; others cannot.
+func (s *Setup) bridge(host agent.Host) notebook.LLM {
+	return func(ctx context.Context, q notebook.Question) (notebook.Completion, error) {
+		switch {
+		case q.Prompt != nil:
+			return complete(ctx, host, *q.Prompt)
+		case !strings.Contains(s.Config.Model.Name, "search"):
+			return notebook.Completion{}, notebook.ErrNoSearch
+		}
+		return complete(ctx, host, notebook.Prompt{Messages: []notebook.Message{{Role: model.User, Content: q.Query}}})
+	}
 }
 
-// Complete asks the model.
-func (b bridge) Complete(ctx context.Context, p notebook.Prompt) (notebook.Completion, error) {
+// complete asks the model to complete a prompt.
+func complete(ctx context.Context, host agent.Host, p notebook.Prompt) (notebook.Completion, error) {
 	req := model.Request{Force: p.Force, MaxOutput: p.MaxTokens}
 	if p.System != "" {
 		req.Messages = append(req.Messages, model.Message{Role: model.System, Content: p.System})
@@ -188,7 +197,7 @@ func (b bridge) Complete(ctx context.Context, p notebook.Prompt) (notebook.Compl
 	for _, f := range p.Tools {
 		req.Tools = append(req.Tools, model.Tool(f))
 	}
-	reply, err := b.host.Ask(ctx, "notebook", req)
+	reply, err := host.Ask(ctx, "notebook", req)
 	if err != nil {
 		return notebook.Completion{}, fmt.Errorf("ask the model: %w", err)
 	}
@@ -197,14 +206,4 @@ func (b bridge) Complete(ctx context.Context, p notebook.Prompt) (notebook.Compl
 		done.Calls = append(done.Calls, notebook.Call(c))
 	}
 	return done, nil
-}
-
-// Search asks a model that searches the web by itself, as those with "search" in
-// their names do; others cannot.
-func (b bridge) Search(ctx context.Context, query string) (string, error) {
-	if !strings.Contains(b.name, "search") {
-		return "", notebook.ErrNoSearch
-	}
-	done, err := b.Complete(ctx, notebook.Prompt{Messages: []notebook.Message{{Role: model.User, Content: query}}})
-	return done.Text, err
 }

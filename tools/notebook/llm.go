@@ -6,14 +6,28 @@ import (
 	"errors"
 )
 
-// LLM answers the cells that ask a model. Whoever implements it makes the call
-// with its own client and counts it: no key ever enters a notebook's process.
-type LLM interface {
-	// Complete asks the model. An error is told to the cell in its words.
-	Complete(ctx context.Context, p Prompt) (Completion, error)
-	// Search looks a query up on the web. It gives ErrNoSearch where the model
-	// that is configured cannot.
-	Search(ctx context.Context, query string) (string, error)
+// LLM answers what cells ask a model. Whoever gives it makes the call with its own
+// client and counts it: no key ever enters a notebook's process. An error is told to
+// the cell in its words; it is [ErrNoSearch] where the model that is configured cannot
+// search. Nil is no model.
+type LLM func(context.Context, Question) (Completion, error)
+
+// Ask asks the model, if there is one.
+func (l LLM) Ask(ctx context.Context, q Question) (Completion, error) {
+	switch {
+	case l != nil:
+		return l(ctx, q)
+	case q.Prompt == nil:
+		return Completion{}, ErrNoSearch
+	}
+	return Completion{}, errors.New("no model is connected to this notebook")
+}
+
+// Question is what a cell asks: to complete a prompt or, without one, to look a query
+// up on the web.
+type Question struct {
+	Prompt *Prompt `json:"prompt,omitempty"`
+	Query  string  `json:"query,omitempty"`
 }
 
 // Prompt is what a cell asks a model.

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -131,28 +130,21 @@ func (b *bridge) do(cell *run, q request) (any, error) {
 	return nil, fmt.Errorf("unknown request %.40q", q.Do)
 }
 
-var errNoLLM = errors.New("no model is connected to this notebook")
-
 func (b *bridge) complete(cell *run, args json.RawMessage) (any, error) {
 	var p notebook.Prompt
 	if err := json.Unmarshal(args, &p); err != nil {
 		return nil, fmt.Errorf("messages: %w", err)
 	}
-	if b.llm == nil {
-		return nil, errNoLLM
-	}
-	return b.llm.Complete(cell.ctx, p)
+	return b.llm.Ask(cell.ctx, notebook.Question{Prompt: &p})
 }
 
 func (b *bridge) search(cell *run, args json.RawMessage) (any, error) {
-	var q struct{ Query string }
+	var q notebook.Question
 	if err := json.Unmarshal(args, &q); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	if b.llm == nil {
-		return nil, notebook.ErrNoSearch
-	}
-	return b.llm.Search(cell.ctx, q.Query)
+	found, err := b.llm.Ask(cell.ctx, notebook.Question{Query: q.Query})
+	return found.Text, err
 }
 
 // installFor installs for a cell, which is not idle meanwhile.

@@ -85,7 +85,7 @@ func Want(t testing.TB, c Cell, value string) {
 	}
 }
 
-// Model is an LLM that answers by a function and keeps what it was asked.
+// Model answers by a function and keeps what it was asked; its Ask is an LLM.
 type Model struct {
 	Answer func(notebook.Prompt) (notebook.Completion, error)
 
@@ -93,8 +93,13 @@ type Model struct {
 	asked []notebook.Prompt
 }
 
-// Complete asks Answer; without one, it repeats the last message.
-func (m *Model) Complete(ctx context.Context, p notebook.Prompt) (notebook.Completion, error) {
+// Ask asks Answer to complete a prompt; without one, it repeats the last message. It
+// does not search, as most models do not.
+func (m *Model) Ask(_ context.Context, q notebook.Question) (notebook.Completion, error) {
+	if q.Prompt == nil {
+		return notebook.Completion{}, notebook.ErrNoSearch
+	}
+	p := *q.Prompt
 	m.mu.Lock()
 	m.asked = append(m.asked, p)
 	m.mu.Unlock()
@@ -103,9 +108,6 @@ func (m *Model) Complete(ctx context.Context, p notebook.Prompt) (notebook.Compl
 	}
 	return m.Answer(p)
 }
-
-// Search finds nothing, as most models do not search.
-func (m *Model) Search(context.Context, string) (string, error) { return "", notebook.ErrNoSearch }
 
 // Asked is all that it was asked, in order.
 func (m *Model) Asked() []notebook.Prompt {

@@ -247,7 +247,7 @@ huge = bytes(101_000_000)
 // models are asked over the bridge.
 func models(t *testing.T, rig Rig) {
 	model := &Model{}
-	r := rig(t, Options{Limits: Quick(), LLM: model})()
+	r := rig(t, Options{Limits: Quick(), LLM: model.Ask})()
 	Want(t, Exec(t, r, "a = get_llm().complete(system='be kind', messages='hello'); (str(a), a.input_tokens, a.output_tokens)"), "('echo: hello', 3, 4)")
 	Want(t, Exec(t, r, "import asyncio\nl = get_llm()\nlist(map(str, await asyncio.gather(*[l.complete_async(messages=str(i)) for i in range(20)])))[-1]"), "'echo: 19'")
 	if p := model.Asked()[0]; p.System != "be kind" || len(p.Messages) != 1 || p.Messages[0].Role != "user" || p.Messages[0].Content != "hello" {

@@ -3,12 +3,10 @@ package remote
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 
-	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
 )
 
@@ -50,26 +48,15 @@ func (a *asks) answer(q wire.Ask) {
 	})
 }
 
-var errNoLLM = errors.New("no model is connected to this notebook")
-
 func (a *asks) ask(q wire.Ask) wire.Answer {
-	var got wire.Answer
-	err := errNoLLM
-	switch llm := a.f.c.LLM; {
-	case q.Prompt == nil && llm == nil:
-		err = notebook.ErrNoSearch
-	case q.Prompt == nil:
-		got.Text, err = llm.Search(a.ctx, q.Query)
-	case llm != nil:
-		var c notebook.Completion
-		if c, err = llm.Complete(a.ctx, *q.Prompt); err == nil {
-			got.Completion = &c
-		}
-	}
-	if err != nil {
+	got, err := a.f.c.LLM.Ask(a.ctx, q.Question)
+	switch {
+	case err != nil:
 		return wire.Answer{Error: err.Error()}
+	case q.Prompt == nil:
+		return wire.Answer{Text: got.Text}
 	}
-	return got
+	return wire.Answer{Completion: &got}
 }
 
 // close ends what is being answered: the cell has ended.

@@ -61,7 +61,7 @@ func (c *counted) Execute(ctx context.Context, job notebook.Job, emit func(noteb
 	c.runs[job.Code]++
 	c.mu.Unlock()
 	emit(notebook.Event{Stream: notebook.Stdout, Data: []byte("one\n")})
-	answer, err := c.llm.Complete(ctx, notebook.Prompt{Messages: []notebook.Message{{Role: "user", Content: job.Code}}})
+	answer, err := c.llm(ctx, notebook.Question{Prompt: &notebook.Prompt{Messages: []notebook.Message{{Role: "user", Content: job.Code}}}})
 	if ctx.Err() != nil {
 		c.note("canceled")
 		return notebook.Outcome{Ended: notebook.Canceled}, nil
@@ -127,7 +127,7 @@ func TestCuts(t *testing.T) {
 				return -1, at
 			})
 			model := &notebooktest.Model{}
-			c := &remote.Client{Endpoint: p.url(), Token: token("ann"), LLM: model}
+			c := &remote.Client{Endpoint: p.url(), Token: token("ann"), LLM: model.Ask}
 			r := open(t, c, "main")
 			for _, code := range []string{"a", "b"} {
 				got := notebooktest.ExecJob(t.Context(), t, r, notebook.Job{ID: "x", Number: 1, Code: code})

@@ -19,7 +19,7 @@ func TestDiskFull(t *testing.T) {
 		server, ran := newCounted(t)
 		server.FS = f
 		c := server.client("ann")
-		c.LLM, c.Patience = &notebooktest.Model{}, 5*time.Second
+		c.LLM, c.Patience = (&notebooktest.Model{}).Ask, 5*time.Second
 		r := open(t, c, "main")
 		out, err := r.Execute(t.Context(), notebook.Job{ID: "x", Code: "a"}, func(notebook.Event) {})
 		fine := err == nil && out.Ended == notebook.OK && out.Value == "echo: a"

@@ -113,7 +113,7 @@ func TestTenants(t *testing.T) {
 	server, ran := newCounted(t)
 	id := ""
 	c := server.client("ann")
-	c.LLM = &notebooktest.Model{}
+	c.LLM = (&notebooktest.Model{}).Ask
 	c.HTTP = &http.Client{Transport: transport(func(q *http.Request) (*http.Response, error) {
 		if q.Method == http.MethodPost && strings.HasSuffix(q.URL.Path, "/answers/1") {
 			id = strings.Split(q.URL.Path, "/")[5]
@@ -151,7 +151,7 @@ func TestRestarted(t *testing.T) {
 	second, then := newCounted(t)
 	ran.wait = make(chan struct{})
 	p := newProxy(t, first.host(), func(int) (int64, int64) { return -1, -1 })
-	c := &remote.Client{Endpoint: p.url(), Token: token("ann"), LLM: &notebooktest.Model{}, Patience: 20 * time.Second}
+	c := &remote.Client{Endpoint: p.url(), Token: token("ann"), LLM: (&notebooktest.Model{}).Ask, Patience: 20 * time.Second}
 	r := open(t, c, "main")
 	got := notebooktest.Cell{}
 	got.Outcome, _ = r.Execute(t.Context(), notebook.Job{ID: "x", Code: "a"}, func(e notebook.Event) {
@@ -175,7 +175,7 @@ func TestRestarted(t *testing.T) {
 func TestGone(t *testing.T) {
 	server, _ := newCounted(t)
 	p := newProxy(t, server.host(), func(int) (int64, int64) { return -1, -1 })
-	c := &remote.Client{Endpoint: p.url(), Token: token("ann"), LLM: &notebooktest.Model{}, Patience: 50 * time.Millisecond}
+	c := &remote.Client{Endpoint: p.url(), Token: token("ann"), LLM: (&notebooktest.Model{}).Ask, Patience: 50 * time.Millisecond}
 	out, err := open(t, c, "main").Execute(t.Context(), notebook.Job{ID: "x", Code: "a"}, func(notebook.Event) {
 		p.Close()
 		p.cutAll("")
@@ -218,7 +218,7 @@ func TestKeep(t *testing.T) {
 	server, ran := newCounted(t)
 	server.Keep = time.Millisecond
 	c := server.client("ann")
-	c.LLM = &notebooktest.Model{}
+	c.LLM = (&notebooktest.Model{}).Ask
 	r := open(t, c, "main")
 	notebooktest.Exec(t, r, "a")
 	waitFor(t, "the close", func() bool { return ran.has("close") })
@@ -229,7 +229,7 @@ func TestMaxNotebooks(t *testing.T) {
 	server, _ := newCounted(t)
 	server.MaxNotebooks = 2
 	c := server.client("ann")
-	c.LLM = &notebooktest.Model{}
+	c.LLM = (&notebooktest.Model{}).Ask
 	one := open(t, c, "one")
 	notebooktest.Exec(t, one, "a")
 	notebooktest.Exec(t, open(t, c, "two"), "a")
@@ -258,7 +258,7 @@ func TestResolve(t *testing.T) {
 		fmt.Fprintf(w, `{"endpoint":%q}`, to)
 	}))
 	defer front.Close()
-	c := &remote.Client{Endpoint: front.URL + "/team/", Token: token("ann"), LLM: &notebooktest.Model{}}
+	c := &remote.Client{Endpoint: front.URL + "/team/", Token: token("ann"), LLM: (&notebooktest.Model{}).Ask}
 	found, err := c.Check(t.Context())
 	if err != nil || found.Endpoint != server.url || found.Tenant != "ann" || found.Version != "test" {
 		t.Errorf("found %+v, %v", found, err)
@@ -291,7 +291,7 @@ func TestTLS(t *testing.T) {
 		server.Handler().ServeHTTP(w, q)
 	}))
 	defer web.Close()
-	c := &remote.Client{Endpoint: web.URL, Token: token("ann"), LLM: &notebooktest.Model{}, HTTP: web.Client()}
+	c := &remote.Client{Endpoint: web.URL, Token: token("ann"), LLM: (&notebooktest.Model{}).Ask, HTTP: web.Client()}
 	notebooktest.Want(t, notebooktest.Exec(t, open(t, c, "main"), "a"), "echo: a")
 	named = server.url
 	if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "without https") {
@@ -306,7 +306,7 @@ func TestNothingIsLeft(t *testing.T) {
 	server, ran := newCounted(t)
 	ran.wait = make(chan struct{})
 	c := server.client("ann")
-	c.LLM = &notebooktest.Model{}
+	c.LLM = (&notebooktest.Model{}).Ask
 	c.HTTP = &http.Client{Transport: &http.Transport{}}
 	r := open(t, c, "main")
 	out, err := r.Execute(t.Context(), notebook.Job{ID: "x", Code: "a"}, func(notebook.Event) {
@@ -326,7 +326,7 @@ func TestNothingIsLeft(t *testing.T) {
 func BenchmarkCell(b *testing.B) {
 	server, _ := newCounted(b)
 	c := server.client("ann")
-	c.LLM = &notebooktest.Model{}
+	c.LLM = (&notebooktest.Model{}).Ask
 	r := open(b, c, "main")
 	notebooktest.Exec(b, r, "a")
 	for b.Loop() {

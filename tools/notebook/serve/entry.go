@@ -227,7 +227,7 @@ func (n *entry) ready() (notebook.Runtime, error) {
 	if n.runtime != nil {
 		return n.runtime, nil
 	}
-	r, err := n.s.Open(Place{Tenant: n.at.tenant, Name: n.at.name, Dir: n.dir, Env: n.env, Secret: n.secret, LLM: asker{n}})
+	r, err := n.s.Open(Place{Tenant: n.at.tenant, Name: n.at.name, Dir: n.dir, Env: n.env, Secret: n.secret, LLM: n.ask})
 	if err == nil {
 		n.runtime = r
 	}
@@ -286,35 +286,22 @@ func (n *entry) close(ctx context.Context) error {
 	return err
 }
 
-// asker asks the client of the cell that runs.
-type asker struct{ n *entry }
-
-var errNobody = errors.New("no cell is running")
-
-func (a asker) ask(ctx context.Context, q wire.Ask) (wire.Answer, error) {
-	a.n.mu.Lock()
-	j := a.n.current
-	a.n.mu.Unlock()
+// ask asks the client of the cell that runs; it is a [notebook.LLM].
+func (n *entry) ask(ctx context.Context, q notebook.Question) (notebook.Completion, error) {
+	n.mu.Lock()
+	j := n.current
+	n.mu.Unlock()
 	if j == nil {
-		return wire.Answer{}, errNobody
+		return notebook.Completion{}, errors.New("no cell is running")
 	}
-	return j.ask(ctx, q)
-}
-
-// Complete asks the client's model.
-func (a asker) Complete(ctx context.Context, p notebook.Prompt) (notebook.Completion, error) {
-	got, err := a.ask(ctx, wire.Ask{Prompt: &p})
-	if err == nil && got.Completion == nil {
-		err = errors.New("the client gave no answer")
-	}
-	if err != nil {
+	got, err := j.ask(ctx, q)
+	switch {
+	case err != nil:
 		return notebook.Completion{}, err
+	case got.Completion != nil:
+		return *got.Completion, nil
+	case q.Prompt != nil:
+		return notebook.Completion{}, errors.New("the client gave no answer")
 	}
-	return *got.Completion, nil
-}
-
-// Search asks the client's model to search.
-func (a asker) Search(ctx context.Context, query string) (string, error) {
-	got, err := a.ask(ctx, wire.Ask{Query: query})
-	return got.Text, err
+	return notebook.Completion{Text: got.Text}, nil
 }

@@ -70,11 +70,11 @@ func (j *job) drop() {
 }
 
 // ask asks the client's model, and waits for the answer.
-func (j *job) ask(ctx context.Context, a wire.Ask) (wire.Answer, error) {
+func (j *job) ask(ctx context.Context, q notebook.Question) (wire.Answer, error) {
 	answer := make(chan wire.Answer, 1)
 	j.mu.Lock()
 	j.asked++
-	a.Number = j.asked
+	a := wire.Ask{Number: j.asked, Question: q}
 	if j.asks == nil {
 		j.asks = map[int]chan wire.Answer{}
 	}

@@ -107,15 +107,13 @@ type Progress struct {
 	Data   []byte          `json:"data"`
 }
 
-// Ask is what a cell asks of the client's model: to complete a prompt, or to
-// look a query up.
+// Ask is what a cell asks of the client's model.
 type Ask struct {
-	Number int              `json:"number"`
-	Prompt *notebook.Prompt `json:"prompt,omitempty"`
-	Query  string           `json:"query,omitempty"`
+	Number int `json:"number"`
+	notebook.Question
 }
 
-// Answer answers an Ask.
+// Answer answers an Ask: with a completion of its prompt, or a text about its query.
 type Answer struct {
 	Error      string               `json:"error,omitempty"`
 	Completion *notebook.Completion `json:"completion,omitempty"`
