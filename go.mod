@@ -23,6 +23,7 @@ require (
 	github.com/sashabaranov/go-openai v1.43.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
+	github.com/tiktoken-go/tokenizer v0.10.0
 	github.com/wasilibs/go-re2 v1.13.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
@@ -32,6 +33,7 @@ require (
 
 require (
 	filippo.io/hpke v0.4.0 // indirect
+	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/go-json-experiment/json v0.0.0-20251027170946-4849db3c2f7e // indirect
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe // indirect

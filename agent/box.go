@@ -99,7 +99,7 @@ func (c *cycle) offer(list []tools.Tool) error {
 // What it costs to offer a tool, in tokens: one of ours about, another one beside
 // its description and its schema.
 const (
-	ownTool     = 300
+	ownTool     = 150
 	foreignTool = 100
 )
 

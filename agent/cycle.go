@@ -44,6 +44,7 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 			Redact: a.Redact, Turn: w.shelf.opener(), Threshold: a.Threshold, MaxAnswer: c.maxAnswer(), Summarise: c.summariser(),
 		},
 	}
+	c.guide = c.Notes.Guide()
 	c.speak(c.protocol())
 	return c
 }

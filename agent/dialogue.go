@@ -22,6 +22,7 @@ type dialogue struct {
 	asking *Asking
 	state  *scratchpad.State
 	rules  string
+	guide  string // what Rouse says beside them
 	kept   string // what earlier cycles kept in the store of observations
 
 	dispatcher *dispatcher.Dispatcher
@@ -49,7 +50,7 @@ func (d *dialogue) maxAnswer() int {
 // speak begins the conversation of a cycle.
 func (d *dialogue) speak(protocol string) {
 	opt := conversation.Options{
-		Rules: d.rules, Redact: d.keeper.Redact, Notes: d.asking.Notes, MaxTokens: d.maxTokens(), Keep: d.asking.KeepResults,
+		Rules: d.rules, Guide: d.guide, Redact: d.keeper.Redact, Notes: d.asking.Notes, MaxTokens: d.maxTokens(), Keep: d.asking.KeepResults,
 		Park: d.dispatcher.Park, ParkText: d.dispatcher.ParkText, Repairable: d.dispatcher.Repairable,
 		Form: d.recall().Form, Wrote: func(form string) { d.note(func(m *known) { m.Form = form }) },
 	}

@@ -20,6 +20,7 @@ import (
 const (
 	madeConfig = "config" // what held, wherever it was said
 	madeTools  = "tools"  // all that can be offered
+	madeGuide  = "guide"  // what Rouse says beside the rules
 	madeBin    = "bin"    // a listing
 )
 
@@ -98,6 +99,9 @@ func (c *cycle) keepTools() error {
 		return nil
 	}
 	texts := map[string]string{madeTools: c.Redact.String(toolsText(c.offered, c.talk.Described()))}
+	if c.guide != "" {
+		texts[madeGuide] = c.guide
+	}
 	event := &journal.Made{Made: sums(texts)}
 	if c.described == 0 {
 		event.Terms = c.terms()

@@ -186,6 +186,13 @@ func (r *teller) wake(w *journal.Wake) error {
 
 // made takes in the tools, and the first time the terms.
 func (r *teller) made(m *journal.Made) error {
+	if sum, ok := m.Made[madeGuide]; ok {
+		text, err := r.dialogue.keeper.copies().Read(sum)
+		if err != nil {
+			return fmt.Errorf("guide: %w", err)
+		}
+		r.dialogue.guide = string(text)
+	}
 	if sum, ok := m.Made[madeTools]; ok {
 		text, err := r.dialogue.keeper.copies().Read(sum)
 		if err != nil {

@@ -7,14 +7,16 @@ import (
 	"strconv"
 
 	"rouse/agent/model/modeltest"
+	"rouse/bench/o200k"
 )
 
 // Goals.
 const (
-	maxRatio  = 2.0 // of wall time and of CPU time to the bare program's
-	maxPeak   = 16  // MiB
-	maxBinary = 25  // MiB
-	maxAge    = 10  // ms that old cycles may add
+	maxRatio  = 2.0  // of wall time and of CPU time to the bare program's
+	maxPeak   = 16   // MiB
+	maxBinary = 25   // MiB
+	maxAge    = 10   // ms that old cycles may add
+	maxFirst  = 1500 // tokens
 )
 
 func binary(p programs, _ int) error {
@@ -56,7 +58,7 @@ func coldCycle(p programs, n int) error {
 		return err
 	}
 	ready := func() error { return renew(home, task) }
-	sizes, err := requestSizes(p, command{argv: []string{"rouse", "run"}, dir: home, ready: ready})
+	bodies, err := requests(p, command{argv: []string{"rouse", "run"}, dir: home, ready: ready})
 	if err != nil {
 		return err
 	}
@@ -65,7 +67,7 @@ func coldCycle(p programs, n int) error {
 	defer theirs.Close()
 	costs, err := p.series(n,
 		command{argv: []string{"rouse", "run"}, dir: home, env: modelEnv(ours), ready: ready},
-		command{argv: []string{"bare", theirs.URL(), strconv.Itoa(sizes[0]), strconv.Itoa(sizes[1])}, dir: plain})
+		command{argv: []string{"bare", theirs.URL(), strconv.Itoa(len(bodies[0])), strconv.Itoa(len(bodies[1]))}, dir: plain})
 	if err != nil {
 		return err
 	}
@@ -91,22 +93,45 @@ func replies(cycles int) []modeltest.Reply {
 
 func modelEnv(s *modeltest.Server) []string { return []string{"OPENAI_BASE_URL=" + s.URL()} }
 
-// requestSizes are the sizes of the bodies that a cycle sends.
-func requestSizes(p programs, c command) ([]int, error) {
+// firstRequest says what the first request of a new home costs, part by part.
+func firstRequest(p programs, _ int) error {
+	home := p.path("first")
+	if err := newHome(p, home); err != nil {
+		return err
+	}
+	bodies, err := requests(p, command{argv: []string{"rouse", "run"}, dir: home})
+	if err != nil {
+		return err
+	}
+	parts, err := o200k.Of(bodies[0])
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nfirst request of a new home, tokens of o200k\n")
+	for _, part := range parts[:len(parts)-1] {
+		fmt.Printf("  %-34s %8d\n", part.Name, part.Tokens)
+	}
+	all := parts[len(parts)-1].Tokens
+	fmt.Printf("  %-34s %8d            goal %d  %s\n", "all of it", all, maxFirst, verdict(all <= maxFirst))
+	return nil
+}
+
+// requests are the bodies that a cycle sends.
+func requests(p programs, c command) ([][]byte, error) {
 	s := modeltest.New(replies(1)...)
 	defer s.Close()
 	c.env = modelEnv(s)
 	if _, err := p.run(c); err != nil {
 		return nil, err
 	}
-	var sizes []int
+	var bodies [][]byte
 	for _, r := range s.Requests() {
-		sizes = append(sizes, len(r.Body))
+		bodies = append(bodies, r.Body)
 	}
-	if len(sizes) != 2 {
-		return nil, fmt.Errorf("a cycle sent %d requests, not 2", len(sizes))
+	if len(bodies) != 2 {
+		return nil, fmt.Errorf("a cycle sent %d requests, not 2", len(bodies))
 	}
-	return sizes, nil
+	return bodies, nil
 }
 
 // old is how many old cycles a home has after some months.

@@ -24,11 +24,11 @@ var doneText string
 // memory itself, which takes a text for a list of one.
 var (
 	updateSchema = json.RawMessage(`{"type":"object","properties":{"goals":{"type":"array","items":{"type":"string"}},` +
-		`"current_task":{"type":"string","description":"empty for none"},"pending_actions":{"type":"array","items":{"type":"string"}},` +
-		`"completed_tasks":{"type":"array","items":{"type":"string"}},"notes":{"type":"string"},` +
-		`"next_wake":{"type":"string","description":"such as 2h"}},"additionalProperties":true}`)
+		`"current_task":{"type":"string"},"pending_actions":{"type":"array","items":{"type":"string"}},` +
+		`"notes":{"type":"string"},` +
+		`"next_wake":{"type":"string"}}}`)
 	doneSchema = json.RawMessage(`{"type":"object","properties":{"summary":{"type":"string"},` +
-		`"idle":{"type":"boolean","description":"true if there was nothing to do"}},"required":["summary"]}`)
+		`"idle":{"type":"boolean"}},"required":["summary"]}`)
 )
 
 // refusal is an error that the model reads.

@@ -53,7 +53,7 @@ func (p *Proxy) tool(text json.RawMessage) json.RawMessage {
 	if schema == nil {
 		return text
 	}
-	if decorated := tools.WithNote(schema, p.Mode); !bytes.Equal(decorated, schema) {
+	if decorated := tools.WithNote(schema, p.Mode, tools.NoteInFull); !bytes.Equal(decorated, schema) {
 		text = o.With("inputSchema", decorated)
 	}
 	if o, err = object.Parse(text); err == nil && o.Get("outputSchema") != nil {
@@ -93,7 +93,7 @@ func (p *Proxy) theirs() bool {
 func (p *Proxy) reader() json.RawMessage {
 	t := p.shelf.Reader()
 	text, _ := json.Marshal(map[string]any{ // it is made of JSON
-		"name": t.Name, "description": t.Description, "inputSchema": tools.WithNote(t.Parameters(), p.Mode),
+		"name": t.Name, "description": t.Description, "inputSchema": tools.WithNote(t.Parameters(), p.Mode, tools.NoteInFull),
 		"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false},
 	})
 	return text

@@ -9,7 +9,7 @@ import (
 var echoText string
 
 type echoArgs struct {
-	Message string `json:"message" jsonschema:"what to send back"`
+	Message string `json:"message"`
 }
 
 // Echo is the tool that answers what it was told: it shows that calls work.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"rouse/internal/object"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // NoteParam is the parameter that each tool gets beside its own, for the facts
@@ -25,9 +28,26 @@ const (
 	NoteOff      NoteMode = "off"
 )
 
-const noteText = "Facts from the results so far that will be needed later: values, ids, names, amounts, decisions. " +
-	"Extract, do not report status; do not repeat what you wrote before; empty if there is nothing new. " +
-	"Results may be pruned from this conversation at the next iteration: what is not written here can be lost to you."
+// What is said of [NoteParam] in a schema: all of it where nobody reads
+// [NoteMode.Guide], else a few words.
+const (
+	NoteInFull = "Facts from the results so far that will be needed later: values, ids, names, amounts, decisions. " +
+		"Extract, do not report status; do not repeat what you wrote before; empty if there is nothing new. " +
+		"Results may be pruned from this conversation at the next iteration: what is not written here can be lost to you."
+	NoteInBrief = "new facts"
+)
+
+// noteGuide is what a model is told of [NoteParam] once, beside its rules.
+const noteGuide = "Each call takes `" + NoteParam + "`: facts from the results so far that will be needed later (values, ids, names, decisions); " +
+	"no status, nothing secret; empty if none is new. Old results leave this conversation: what is not written there is lost."
+
+// Guide is what a model is told of [NoteParam] once, beside its rules.
+func (m NoteMode) Guide() string {
+	if m == NoteOff || m == "" {
+		return ""
+	}
+	return noteGuide
+}
 
 // HasOwnNote says whether a tool has a parameter of its own that is called like
 // [NoteParam]; it keeps that, and gets no other.
@@ -39,7 +59,11 @@ func HasOwnNote(schema json.RawMessage) bool {
 // IsOurNote says whether a schema, as models see it, has [NoteParam] from
 // [WithNote] or not at all.
 func IsOurNote(schema json.RawMessage) bool {
-	return !HasOwnNote(schema) || bytes.Contains(schema, []byte(noteText))
+	return !HasOwnNote(schema) || bytes.Contains(schema, noteSchema(NoteInFull)) || bytes.Contains(schema, noteSchema(NoteInBrief))
+}
+
+func noteSchema(text string) json.RawMessage {
+	return fmt.Appendf(nil, `{"type":"string","description":%q}`, text)
 }
 
 // HasOwnNote says whether the tool has a parameter of its own that is called like
@@ -53,24 +77,26 @@ func (t Tool) HasOwnNote() bool {
 
 // Parameters is the JSON Schema of a tool's own parameters.
 func (t Tool) Parameters() json.RawMessage {
-	switch {
-	case t.Raw != nil:
+	if t.Raw != nil {
 		return t.Raw
-	case t.drawn:
-		return draw(nil, t.Schema)
 	}
-	text, err := json.Marshal(t.Schema)
-	if err != nil || t.Schema == nil {
+	shown := *cmp.Or(t.Schema, &jsonschema.Schema{Type: "object"})
+	shown.AdditionalProperties = nil // a call that names more is told so
+	if t.drawn {
+		return draw(nil, &shown)
+	}
+	text, err := json.Marshal(&shown)
+	if err != nil {
 		return json.RawMessage(`{"type":"object"}`)
 	}
 	return text
 }
 
-// WithNote gives the schema of a tool as models see it: with [NoteParam] as the
-// mode says. What the schema accepted it accepts still, with the parameter
+// WithNote gives the schema of a tool as models see it: with [NoteParam], described
+// by text, as the mode says. What the schema accepted it accepts still, with the parameter
 // beside it, also where it forbids what it does not name. A schema that is not
 // one of an object, or that has the parameter, stays as it is.
-func WithNote(schema json.RawMessage, mode NoteMode) json.RawMessage {
+func WithNote(schema json.RawMessage, mode NoteMode, text string) json.RawMessage {
 	root, err := object.Parse(schema)
 	if err != nil || mode == NoteOff || mode == "" {
 		return schema
@@ -90,7 +116,7 @@ func WithNote(schema json.RawMessage, mode NoteMode) json.RawMessage {
 		o.open(root)
 		props = root.Sub("properties")
 	}
-	props.Set(NoteParam, json.RawMessage(fmt.Sprintf(`{"type":"string","description":%q}`, noteText)))
+	props.Set(NoteParam, noteSchema(text))
 	root.Set("properties", props.JSON())
 	if mode == NoteRequired || strict {
 		require(root)

@@ -42,7 +42,7 @@ func TestWithNote(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, mode := range []tools.NoteMode{tools.NoteRequired, tools.NoteOptional} {
-			got := tools.WithNote(json.RawMessage(tt.schema), mode)
+			got := tools.WithNote(json.RawMessage(tt.schema), mode, tools.NoteInFull)
 			for _, args := range tt.good {
 				if !accepts(t, tt.schema, args) {
 					t.Fatalf("%s: the test's own schema refuses %s", tt.name, args)
@@ -60,7 +60,7 @@ func TestWithNote(t *testing.T) {
 				}
 			}
 		}
-		if got := tools.WithNote(json.RawMessage(tt.schema), tools.NoteOff); string(got) != tt.schema {
+		if got := tools.WithNote(json.RawMessage(tt.schema), tools.NoteOff, tools.NoteInFull); string(got) != tt.schema {
 			t.Errorf("%s: off: %s", tt.name, got)
 		}
 	}
@@ -99,7 +99,7 @@ func TestWithNoteLeavesAlone(t *testing.T) {
 		t.Error("a parameter of the same name is not seen")
 	}
 	for _, schema := range []string{own, `true`, `not JSON`, ``, `[]`} {
-		if got := tools.WithNote(json.RawMessage(schema), tools.NoteRequired); string(got) != schema {
+		if got := tools.WithNote(json.RawMessage(schema), tools.NoteRequired, tools.NoteInFull); string(got) != schema {
 			t.Errorf("%s became %s", schema, got)
 		}
 	}
@@ -108,7 +108,7 @@ func TestWithNoteLeavesAlone(t *testing.T) {
 // TestWithNoteIsBounded gives a schema whose references multiply without end.
 func TestWithNoteIsBounded(t *testing.T) {
 	bomb := `{"$ref":"#/$defs/a","$defs":{"a":{"type":"object","anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}}}`
-	if got := tools.WithNote(json.RawMessage(bomb), tools.NoteRequired); len(got) > 1<<20 || !json.Valid(got) {
+	if got := tools.WithNote(json.RawMessage(bomb), tools.NoteRequired, tools.NoteInFull); len(got) > 1<<20 || !json.Valid(got) {
 		t.Errorf("%d bytes, valid %v", len(got), json.Valid(got))
 	}
 }

@@ -29,7 +29,9 @@ import (
 
 // Options are what both protocols need to know.
 type Options struct {
-	Rules  string
+	Rules string
+	// Guide, unless empty, is what Rouse itself says beside the rules.
+	Guide  string
 	Redact *redact.Redactor
 	// Notes says whether tools get the parameter task_scratchpad.
 	Notes tools.NoteMode
@@ -52,6 +54,14 @@ type Options struct {
 func (o Options) limit() int { return cmp.Or(max(o.MaxTokens, 0), 32000) }
 
 func (o Options) keep() int { return cmp.Or(max(o.Keep, 0), 3) }
+
+// system is the system message, before what is secret is taken out.
+func (o Options) system() string {
+	if o.Guide == "" {
+		return o.Rules
+	}
+	return strings.TrimRight(o.Rules, "\n") + "\n\n" + o.Guide
+}
 
 // Turn is what a request says beside what the conversation holds.
 type Turn struct {
@@ -104,7 +114,7 @@ func (t Turn) kept() string {
 func described(list []tools.Tool, notes tools.NoteMode) []model.Tool {
 	var all []model.Tool
 	for _, t := range list {
-		all = append(all, model.Tool{Name: t.Name, Description: t.Description, Parameters: tools.WithNote(t.Parameters(), notes)})
+		all = append(all, model.Tool{Name: t.Name, Description: t.Description, Parameters: tools.WithNote(t.Parameters(), notes, tools.NoteInBrief)})
 	}
 	return all
 }

@@ -109,9 +109,9 @@ func (c *JSON) Request(t Turn) (model.Request, Pruned, error) {
 	if c.problem != "" {
 		tail = "Your last reply held no valid action: " + c.problem + "\n\n" + tail
 	}
-	p := c.fit(Est(c.Rules + head + tail))
+	p := c.fit(Est(c.system() + head + tail))
 	user := model.Message{Role: model.User, Content: c.Redact.String(head + c.before() + c.resultLines() + tail), Images: c.images()}
-	r := model.Request{Messages: []model.Message{{Role: model.System, Content: c.Redact.String(c.Rules)}, user}}
+	r := model.Request{Messages: []model.Message{{Role: model.System, Content: c.Redact.String(c.system())}, user}}
 	c.last = estRequest(r)
 	p.Tokens = c.tokens(c.last)
 	return r, p, nil

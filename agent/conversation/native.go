@@ -175,7 +175,7 @@ func (c *Native) begin(t Turn) error {
 	}
 	text := t.intro() + state + t.kept() + nativeInstructions(t.Choose)
 	c.head = []model.Message{
-		{Role: model.System, Content: c.Redact.String(c.Rules)},
+		{Role: model.System, Content: c.Redact.String(c.system())},
 		{Role: model.User, Content: c.Redact.String(text)},
 	}
 	c.headCost = estMessage(c.head[0]) + estMessage(c.head[1])

@@ -27,9 +27,9 @@ const (
 )
 
 type listArgs struct {
-	Path      string `json:"path,omitempty" jsonschema:"the folder, relative to the workspace; the workspace itself if left out"`
-	Recursive bool   `json:"recursive,omitempty" jsonschema:"true also lists what is in the folders below"`
-	Pattern   string `json:"pattern,omitempty" jsonschema:"lists only names that match, such as *.txt"`
+	Path      string `json:"path,omitempty"`
+	Recursive bool   `json:"recursive,omitempty"`
+	Pattern   string `json:"pattern,omitempty"`
 }
 
 func (f Folder) listFiles() tools.Tool {

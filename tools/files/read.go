@@ -15,9 +15,9 @@ import (
 var readText string
 
 type readArgs struct {
-	Path  string `json:"path" jsonschema:"the file, relative to the workspace"`
-	Start int    `json:"start_line,omitempty" jsonschema:"the first line wanted, counted from 1"`
-	Lines int    `json:"lines,omitempty" jsonschema:"how many lines are wanted; all if left out"`
+	Path  string `json:"path"`
+	Start int    `json:"start_line,omitempty"`
+	Lines int    `json:"lines,omitempty"`
 }
 
 func (f Folder) readFile() tools.Tool {

@@ -24,9 +24,9 @@ var writeText string
 const maxAppend = 64 << 20
 
 type writeArgs struct {
-	Path    string `json:"path" jsonschema:"the file, relative to the workspace"`
-	Content string `json:"content" jsonschema:"the text, written exactly as it is"`
-	Append  bool   `json:"append,omitempty" jsonschema:"true adds the text to the end of the file instead of replacing it"`
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	Append  bool   `json:"append,omitempty"`
 }
 
 func (f Folder) writeFile() tools.Tool {

@@ -14,12 +14,12 @@ import (
 var description string
 
 type arguments struct {
-	Action      string   `json:"action" jsonschema:"exec, view, dump, install, cancel, reset or remove"`
-	Name        string   `json:"name" jsonschema:"of the notebook: 1 to 64 of a-z, 0-9, _ and -"`
-	Code        string   `json:"code,omitempty" jsonschema:"for exec: the Python of one cell"`
-	Description string   `json:"description,omitempty" jsonschema:"for exec: what the cell is for, in one line"`
-	Estimate    float64  `json:"estimated_execution_time_seconds,omitempty" jsonschema:"for exec: how long it should take; twice that is the limit"`
-	Packages    []string `json:"packages,omitempty" jsonschema:"for install: names as for pip, such as pandas or numpy>=2"`
+	Action      string   `json:"action"`
+	Name        string   `json:"name"`
+	Code        string   `json:"code,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Estimate    float64  `json:"estimated_execution_time_seconds,omitempty"`
+	Packages    []string `json:"packages,omitempty"`
 }
 
 // Tool is the notebook tool. Libraries, such as "pandas 2.2.3", are those of the
@@ -36,6 +36,8 @@ func Tool(m *Manager, libraries []string) tools.Tool {
 		return m.do(ctx, call, a)
 	})
 	t.Verbatim = []string{"code", "packages"}
+	packages := t.Schema.Properties["packages"]
+	packages.Type, packages.Types = "array", nil
 	t.Schema.Properties["action"].Enum = []any{"exec", "view", "dump", "install", "cancel", "reset", "remove"}
 	return t
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"fmt"
 	"strings"
 	"time"
 
@@ -24,9 +23,9 @@ const (
 )
 
 type arguments struct {
-	Command string `json:"command" jsonschema:"the command line, for sh -c"`
-	Stdin   string `json:"stdin,omitempty" jsonschema:"text for the command's standard input; without it there is none"`
-	Cwd     string `json:"cwd,omitempty" jsonschema:"the folder to run in, relative to the workspace; the workspace itself if left out"`
+	Command string `json:"command"`
+	Stdin   string `json:"stdin,omitempty"`
+	Cwd     string `json:"cwd,omitempty"`
 	Timeout int    `json:"timeout_seconds,omitempty"`
 }
 
@@ -51,14 +50,8 @@ func Tool(r *proc.Runner, dir string, timeout time.Duration, maxOutput int64) to
 		return exec.Run(ctx, call, c)
 	})
 	t.Streams, t.Verbatim = []string{"stdin"}, []string{"command"}
-	limits(t, timeout, most)
-	return t
-}
-
-// limits writes the bounds of timeout_seconds into the schema.
-func limits(t tools.Tool, timeout time.Duration, most int) {
 	lowest, highest := 1.0, float64(most)
 	s := t.Schema.Properties["timeout_seconds"]
 	s.Minimum, s.Maximum = &lowest, &highest
-	s.Description = fmt.Sprintf("when to end the command; default %v, at most %d seconds", timeout, most)
+	return t
 }

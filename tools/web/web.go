@@ -68,8 +68,8 @@ type Options struct {
 }
 
 type getArgs struct {
-	URL     string            `json:"url" jsonschema:"an http or https URL"`
-	Headers map[string]string `json:"headers,omitempty" jsonschema:"header fields to send, by name"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers,omitempty"`
 }
 
 // Get is the tool http_get. It is not read-only: a URL can carry what it is told.
