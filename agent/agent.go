@@ -128,6 +128,7 @@ func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 	if errors.Is(err, home.ErrAwake) {
 		return report, err // that one tells
 	}
+	report.Err, err = a.full(report.Err), a.full(err)
 	if report.Silent && err == nil && a.Waking.Again != nil && a.Waking.Again() {
 		a.deliver() // what comes of the slot is told when it is over
 		return report, nil
@@ -146,7 +147,9 @@ func (a *Agent) cycle(ctx context.Context) (Report, error) {
 	defer w.unlock()
 	defer w.shelf.close()
 	a.Budget.Begin(w.id)
-	return a.sleep(w, a.run(ctx, w))
+	report, err := a.sleep(w, a.run(ctx, w))
+	a.unslept(w.id, err)
+	return report, err
 }
 
 // run makes a cycle of what woke, lets it live and says what came of it.
@@ -155,7 +158,7 @@ func (a *Agent) run(ctx context.Context, w *woken) ran {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
 	defer cancel()
 	c := a.newCycle(w, w.journal, a.keptText(w.shelf.kept()))
-	return c.ran(limited(c.live(ctx)))
+	return c.ran(a.full(limited(c.live(ctx))))
 }
 
 // live asks and acts until done, a limit or an error; nil means done.
@@ -183,7 +186,7 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 	c.shelf.collect(c.now())
 	c.clear()
 	if c.unruled != nil {
-		err = fmt.Errorf("read the rules: %w", c.unruled)
+		err = Unruled(c.Home, c.unruled)
 	} else {
 		err = c.choose(c.Task)
 	}

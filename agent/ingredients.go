@@ -11,6 +11,7 @@ import (
 	"rouse/agent/made"
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/tools"
@@ -139,6 +140,9 @@ func toolsText(offered []tools.Tool, described []model.Tool) string {
 // one that has nothing to do offers none.
 const lookBack = 5
 
+// lookBackFar is the same for what many cycles in a row may lack.
+const lookBackFar = 100
+
 // Offered are the tools, by what describes them, that the newest cycle offered.
 // What cannot be read is none.
 func (k *Keeper) Offered() []tools.Tool {
@@ -162,6 +166,22 @@ func (k *Keeper) Offered() []tools.Tool {
 		}
 	}
 	return nil
+}
+
+// Unruled is a problem of the rules, with how to get back those that a cycle had.
+func Unruled(h home.Home, problem error) error {
+	ids, _ := h.Cycles(lookBackFar)
+	for _, id := range ids {
+		first, _ := journal.First(h.Journal(id))
+		wake, ok := first.Data.(*journal.Wake)
+		if !ok {
+			continue
+		}
+		if sum := wake.Made[h.Rel(h.Rules())]; sum != "" && exists(filepath.Join(h.Made(), sum)) {
+			return fmt.Errorf("read the rules: %w; take those of cycle %s, in the home: cp %s %s", problem, id, h.Rel(filepath.Join(h.Made(), sum)), h.Rel(h.Rules()))
+		}
+	}
+	return fmt.Errorf("read the rules: %w; say in it what the agent is and how it works", problem)
 }
 
 // toolLine is one tool of a copy.

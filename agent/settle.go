@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/journal"
@@ -45,7 +46,24 @@ func (k *Keeper) settleIf(id string, s *seal) (string, error) {
 	if err := k.settleCycle(id, s); err != nil {
 		return "", fmt.Errorf("settle cycle %s: %w", id, err)
 	}
+	if full := k.Home.Left(home.FullFile, id); exists(full) {
+		_ = k.disk().Remove(full) // it goes with the journal else
+	}
 	return id, nil
+}
+
+// full is err in words that say the mend, where the disk is full.
+func (k *Keeper) full(err error) error { return disk.Full(err, k.Home.Dir) }
+
+// unslept leaves word of why a cycle did not sleep, where that is a full disk: an
+// empty file, as its journal cannot say so.
+func (k *Keeper) unslept(id string, err error) {
+	if !errors.As(k.full(err), new(*disk.FullError)) {
+		return
+	}
+	if f, err := k.disk().OpenFile(k.Home.Left(home.FullFile, id), os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+		f.Close()
+	}
 }
 
 func (k *Keeper) settleCycle(id string, s *seal) error {
@@ -53,6 +71,7 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 	if err != nil {
 		return err
 	}
+	t.full = exists(k.Home.Left(home.FullFile, id))
 	if _, err := proc.EndLeftovers(t.mark, t.started, t.owner); err != nil {
 		return err
 	}
@@ -78,7 +97,7 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 	}
 	switch {
 	case c.base == nil && t.iterations == 0:
-		return k.giveUp(c, "interrupted before it began")
+		return k.giveUp(c, "interrupted before it began"+t.why())
 	case c.base == nil:
 		return k.giveUp(c, "interrupted, and its memory was removed; "+t.unknown())
 	}

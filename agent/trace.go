@@ -19,6 +19,7 @@ import (
 type trace struct {
 	base, mark string
 	awake      bool // the event wake is proven
+	full       bool // it left word that the disk was full
 	owner      proc.Identity
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
@@ -115,14 +116,22 @@ func (t *trace) ending(id string) journal.End {
 	if t.end != nil {
 		return *t.end
 	}
-	end := journal.End{Outcome: journal.Failed, Exit: 1, Error: "interrupted: the cycle ended without sleeping"}
-	note := fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping; ", id)
+	end := journal.End{Outcome: journal.Failed, Exit: 1, Error: "interrupted: the cycle ended without sleeping" + t.why()}
+	note := fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping%s; ", id, t.why())
 	if len(t.doubts) > 0 {
 		end.Error += "; " + t.doubted()
 		note += t.doubted() + "; "
 	}
 	end.Changes = []scratchpad.Change{appendNote(note + t.unknown())}
 	return end
+}
+
+// why is why the cycle did not sleep, as far as it left word.
+func (t *trace) why() string {
+	if t.full {
+		return ", as the disk was full"
+	}
+	return ""
 }
 
 // doubtful begins what is said of a journal with lines that are not proven.

@@ -68,6 +68,7 @@ func (k *Keeper) open() (*woken, error) {
 	wake := &journal.Wake{Settled: settled, Base: w.baseHash, Owner: proc.Self(), Mark: k.Mark, Warning: seal.warning, Version: k.Version, Trust: w.trust}
 	if err := k.record(w, wake); err != nil {
 		w.journal.Close()
+		k.unslept(w.id, err)
 		return nil, fmt.Errorf("wake: %w", err)
 	}
 	return w, nil
@@ -113,7 +114,7 @@ func (a *Agent) Preview(further ...tools.Tool) (model.Request, error) {
 		return model.Request{}, err
 	}
 	if w.unruled != nil {
-		return model.Request{}, fmt.Errorf("read the rules: %w", w.unruled)
+		return model.Request{}, Unruled(a.Home, w.unruled)
 	}
 	w.iterations.Add(1)
 	c := a.newCycle(w, unrecorded{}, a.previewKept())

@@ -27,6 +27,7 @@ const (
 	AfterFile   Kind = "_after.yaml"
 
 	UnprovenFile Kind = "_unproven.yaml"
+	FullFile     Kind = ".full" // empty: the cycle could not sleep as the disk was full
 
 	resetFile Kind = "_reset.yaml" // of no cycle, but it takes an id
 )
@@ -34,7 +35,7 @@ const (
 // logPrefix stands before the id in the names of files of the logs.
 const logPrefix = "cycle_"
 
-func (k Kind) inLogs() bool { return k == JournalFile || k == LogFile }
+func (k Kind) inLogs() bool { return k == JournalFile || k == LogFile || k == FullFile }
 
 // Left is the path of a file that a cycle leaves.
 func (h Home) Left(kind Kind, cycle string) string {
@@ -51,7 +52,7 @@ func parse(name []byte) (id []byte, kind Kind, ok bool) {
 		return nil, "", false
 	}
 	id, rest = rest[:len(CycleForm)], rest[len(CycleForm):]
-	for _, kind := range []Kind{JournalFile, LogFile, BeforeFile, AfterFile, UnprovenFile, resetFile} {
+	for _, kind := range []Kind{JournalFile, LogFile, BeforeFile, AfterFile, UnprovenFile, FullFile, resetFile} {
 		if string(rest) == string(kind) && logs == kind.inLogs() {
 			return id, kind, true
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Find lists the homes among folders and in them, sorted: a folder with rules.md is
-// one, and so is each such folder directly in one that is none.
+// Find lists the homes among folders and in them, sorted: one that is none may hold
+// some directly.
 func Find(dirs ...string) (homes []string, err error) {
 	for _, dir := range dirs {
 		if is(dir) {
@@ -29,6 +29,7 @@ func Find(dirs ...string) (homes []string, err error) {
 }
 
 func is(dir string) bool {
-	_, err := os.Stat(Home{dir}.Rules())
-	return err == nil
+	h := Home{dir}
+	_, err := os.Stat(h.Rules())
+	return err == nil || h.lived()
 }

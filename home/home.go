@@ -4,6 +4,8 @@
 package home
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +16,8 @@ import (
 	"rouse/internal/disk"
 )
 
-// Home is a folder with rules.md, in which an agent lives. It is the only type
-// that knows the names of files.
+// Home is a folder with rules.md, in which an agent lives; one in which a cycle
+// slept stays a home without them. It is the only type that knows the names of files.
 type Home struct{ Dir string }
 
 // Open checks that dir is a home, and of a version that this program knows.
@@ -37,13 +39,18 @@ func At(dir string) (Home, error) {
 		return Home{}, fmt.Errorf("home %s: %w", dir, err)
 	}
 	h := Home{abs}
-	if _, err := os.Stat(h.Rules()); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Stat(h.Rules())
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !h.lived():
 		return Home{}, fmt.Errorf("%s is not a home: it has no rules.md; make one with: rouse init %s", dir, dir)
-	} else if err != nil {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Home{}, fmt.Errorf("home: %w", err)
 	}
 	return h, nil
 }
+
+// lived says that a cycle slept in the home.
+func (h Home) lived() bool { return exists(h.VersionFile()) || exists(h.Active()) }
 
 // Rules is the system prompt.
 func (h Home) Rules() string { return filepath.Join(h.Dir, "rules.md") }
@@ -51,12 +58,17 @@ func (h Home) Rules() string { return filepath.Join(h.Dir, "rules.md") }
 // maxRules is the largest rules.md, in bytes.
 const maxRules = 1 << 20
 
-// ReadRules reads the system prompt. What is no regular file, such as a FIFO, is
-// not waited for.
+// ReadRules reads the system prompt; an empty one is an error. What is no regular
+// file, such as a FIFO, is not waited for.
 func (h Home) ReadRules() (string, error) {
 	data, err := disk.ReadSmall(h.Rules(), maxRules)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", errors.New("rules.md is gone")
+	case err != nil:
 		return "", fmt.Errorf("rules.md: %w", err)
+	case len(bytes.TrimSpace(data)) == 0:
+		return "", errors.New("rules.md is empty")
 	}
 	return string(data), nil
 }
@@ -145,6 +157,10 @@ func (h Home) Spend() string { return filepath.Join(h.Logs(), "spend.jsonl") }
 
 // Told has whom was told of what.
 func (h Home) Told() string { return filepath.Join(h.Logs(), "notify.json") }
+
+// Said begins the names of the empty files that remember what was said of the home,
+// where nothing else can be kept, and which need not lie in it.
+func (h Home) Said() string { return fmt.Sprintf(".rouse_%.4x_", sha256.Sum256([]byte(h.Dir))) }
 
 // Stop is the file that stops the home while it is there, whoever made it.
 func (h Home) Stop() string { return filepath.Join(h.Dir, "STOP") }

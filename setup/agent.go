@@ -218,7 +218,7 @@ func (s *Setup) Watched() (paths []string) {
 func (s *Setup) Notifier() *notify.Notifier { return s.notifier(s.Redactor()) }
 
 func (s *Setup) notifier(hide *redact.Redactor) *notify.Notifier {
-	n := &notify.Notifier{Path: s.Home.Told(), Home: s.Home.Dir, Runner: s.Runner(), Redact: hide, Now: s.Now}
+	n := &notify.Notifier{Path: s.Home.Told(), Home: s.Home.Dir, Runner: s.Runner(), Redact: hide, Now: s.Now, Once: s.once()}
 	for _, sink := range s.Config.Notify {
 		n.Sinks = append(n.Sinks, notify.Sink(sink))
 	}

@@ -16,6 +16,7 @@ import (
 	"rouse/agent/pause"
 	"rouse/agent/schedule"
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/tools"
@@ -37,6 +38,10 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 	var wrote []schedule.Record
 	l.Wrote = func(lines []schedule.Record) { wrote = append(wrote, lines...) }
 	slot, err := l.Due(s.Config.Schedule, s.Gate)
+	err = disk.Full(err, s.Home.Dir)
+	if err != nil {
+		s.Alarm(err)
+	}
 	tell := s.tellSlots(wrote)
 	if slot == nil || err != nil {
 		s.tellBlocked(&tell, wrote)

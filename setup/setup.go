@@ -89,6 +89,11 @@ func Open(h home.Home, p Process) (*Setup, error) {
 	if err := h.CheckWorkspace(h.Folder(c.Workspace)); err != nil {
 		return nil, c.Wrong(err)
 	}
+	return with(h, p, c), nil
+}
+
+// with is a home with a configuration, of which nothing is made yet.
+func with(h home.Home, p Process, c config.Config) *Setup {
 	s := &Setup{Process: p, Home: h, Config: c}
 	s.environment = sync.OnceValue(func() *redact.Redactor { return redact.FromEnv(p.Environ, s.secretNames()) })
 	s.runner = sync.OnceValue(func() *proc.Runner {
@@ -101,7 +106,7 @@ func Open(h home.Home, p Process) (*Setup, error) {
 	s.credentials = sync.OnceValues(s.readCredentials)
 	s.tools = sync.OnceValues(s.newTools)
 	s.agent = sync.OnceValues(s.newAgent)
-	return s, nil
+	return s
 }
 
 // ownKeys are the variables that hold keys of Rouse's own.

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -56,7 +57,14 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 		st.problem(err)
 		return st
 	}
-	return s.Standing(newest)
+	st := s.Standing(newest)
+	if _, err := h.ReadRules(); err != nil {
+		st.problem(agent.Unruled(h, err))
+	}
+	if c := CheckSpace(h); !c.OK {
+		st.problem(fmt.Errorf("the disk of %s: %s; %s", h.Dir, c.Found, c.Hint))
+	}
+	return st
 }
 
 func newStanding() Standing {

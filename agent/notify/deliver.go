@@ -51,6 +51,32 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	return nil
 }
 
+// put puts down what is to be told. Where that cannot be kept, as on a full disk, the
+// sinks are told at once, and again at the next occasion where none of them took it.
+func (n *Notifier) put(ctx context.Context, change func(*state) bool) error {
+	err := n.update(ctx, change)
+	if err == nil {
+		return nil
+	}
+	s, _ := n.load() // an incident of before is told already
+	s.Messages = nil
+	change(&s)
+	ctx, cancel := context.WithTimeout(ctx, deliverTime)
+	defer cancel()
+	for _, m := range s.Messages {
+		if n.Once.Said(m.Event.Text) {
+			continue
+		}
+		for _, sink := range n.Sinks {
+			if n.send(ctx, m.Event, sink) == nil {
+				n.Once.Say(m.Event.Text)
+				n.leaveOpen(m.Event.Kind)
+			}
+		}
+	}
+	return err
+}
+
 // take marks the first delivery that is due as being sent by this process.
 func (n *Notifier) take(ctx context.Context) (e Event, sink Sink, ok bool, err error) {
 	self := proc.Self()

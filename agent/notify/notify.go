@@ -7,13 +7,16 @@
 // delivered to each sink; how that went is the message's own status, and no
 // concern of the cycle's. A delivery that failed is tried again at later wakes.
 // One whose process died on the way has an unknown outcome and is not repeated.
-// Without sinks no file is opened.
+// Where that file cannot be written, as on a full disk, sinks are told at once, and
+// [Once] remembers it. Without sinks no file is opened.
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -75,6 +78,7 @@ type Notifier struct {
 	Sinks  []Sink
 	Runner *proc.Runner     // starts the commands
 	Redact *redact.Redactor // nil hides nothing
+	Once   Once             // what was told where Path cannot be kept
 	Disk   disk.FS          // nil is the machine's
 	Now    func() time.Time // nil is time.Now
 }
@@ -92,7 +96,7 @@ type Outcome struct {
 func (n *Notifier) Cycle(ctx context.Context, o Outcome) error {
 	switch o.Outcome {
 	case journal.Failed, journal.Limited, journal.Lost:
-		return n.update(ctx, func(s *state) bool { return n.failed(s, o) })
+		return n.put(ctx, func(s *state) bool { return n.failed(s, o) })
 	case journal.Done:
 		return n.update(ctx, func(s *state) bool { return n.recovered(s, o) })
 	}
@@ -102,7 +106,7 @@ func (n *Notifier) Cycle(ctx context.Context, o Outcome) error {
 // Tell puts down an event of another kind, unless one with this key was put down
 // before: the key names what happened, such as a slot that was missed.
 func (n *Notifier) Tell(ctx context.Context, kind, key, text string) error {
-	return n.update(ctx, func(s *state) bool {
+	return n.put(ctx, func(s *state) bool {
 		if slices.Contains(s.Told, key) {
 			return false
 		}
@@ -142,7 +146,7 @@ func (n *Notifier) failed(s *state, o Outcome) bool {
 
 // recovered closes an incident.
 func (n *Notifier) recovered(s *state, o Outcome) bool {
-	i := s.Incident
+	i := cmp.Or(s.Incident, n.open())
 	if i == nil {
 		return false
 	}
@@ -153,6 +157,28 @@ func (n *Notifier) recovered(s *state, o Outcome) bool {
 	})
 	return true
 }
+
+// open is an incident that could not be kept, nil for none; it is over then.
+func (n *Notifier) open() *incident {
+	info, err := os.Lstat(n.openPath())
+	if err != nil || n.disk().Remove(n.openPath()) != nil {
+		return nil
+	}
+	return &incident{Since: info.ModTime(), Count: 1}
+}
+
+// leaveOpen remembers an incident that cannot be kept.
+func (n *Notifier) leaveOpen(kind string) {
+	if kind != Failed && kind != Changed && kind != Limit {
+		return
+	}
+	if f, err := n.disk().OpenFile(n.openPath(), os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+		f.Close()
+	}
+}
+
+// openPath is an empty file, which also a full disk takes.
+func (n *Notifier) openPath() string { return strings.TrimSuffix(n.Path, ".json") + ".open" }
 
 // maxText bounds the text of an event, in characters.
 const maxText = 1000

@@ -77,6 +77,7 @@ func (a *app) run(o runOptions) error {
 	}
 	s, err := a.open()
 	if err != nil {
+		setup.AlarmAt(a.folder(), a.process(), err)
 		return err
 	}
 	if !o.due {
@@ -93,6 +94,9 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 	defer func() { ran.Exit = exitCode(ran.Err) }()
 	ag, err := s.Agent()
 	if err != nil {
+		if !o.dryRun {
+			s.Alarm(err)
+		}
 		return setup.Ran{Err: usage(err)}
 	}
 	ag.Task = ag.Redact.String(o.task)

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"rouse/agent"
 	"rouse/home"
 	"rouse/internal/proc"
@@ -33,7 +31,7 @@ type Doctor struct {
 func (d Doctor) Examine(h home.Home) []setup.Check {
 	checks := []setup.Check{
 		{Check: "home", OK: true, Found: h.Dir},
-		checkRules(h), checkState(h), checkWritable(h), checkSpace(h), checkPrivate(h), d.checkClock(h), checkJournals(h), checkProgram(h),
+		checkRules(h), checkState(h), checkWritable(h), setup.CheckSpace(h), checkPrivate(h), d.checkClock(h), checkJournals(h), checkProgram(h),
 	}
 	checks = append(checks, d.checkVariables(h)...)
 	if d.Dotenv.Err != nil {
@@ -95,11 +93,8 @@ func checkGuard(g proc.Guard) setup.Check {
 
 func checkRules(h home.Home) setup.Check {
 	rules, err := h.ReadRules()
-	switch {
-	case err != nil:
-		return setup.Check{Check: "rules", Found: err.Error()}
-	case strings.TrimSpace(rules) == "":
-		return setup.Check{Check: "rules", Found: "rules.md is empty", Hint: "say in it what the agent is and how it works"}
+	if err != nil {
+		return setup.Check{Check: "rules", Found: agent.Unruled(h, err).Error()}
 	}
 	return setup.Check{Check: "rules", OK: true, Found: fmt.Sprintf("rules.md, %d bytes", len(rules))}
 }
@@ -135,18 +130,6 @@ func checkWritable(h home.Home) setup.Check {
 		}
 	}
 	return setup.Check{Check: "folders", OK: true, Found: "writable"}
-}
-
-// lowSpace is the free space below which a cycle may not be able to save.
-const lowSpace = 64 << 20
-
-func checkSpace(h home.Home) setup.Check {
-	var st unix.Statfs_t
-	if err := unix.Statfs(h.Dir, &st); err != nil {
-		return setup.Check{Check: "disk", Found: err.Error()}
-	}
-	free := uint64(st.Bavail) * uint64(st.Bsize)
-	return setup.Check{Check: "disk", OK: free >= lowSpace, Found: fmt.Sprintf("%d MiB free", free>>20)}
 }
 
 func (d Doctor) checkClock(h home.Home) setup.Check {
