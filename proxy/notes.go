@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"rouse/internal/disk"
@@ -26,9 +24,6 @@ type Log struct {
 	Session string
 	Redact  *redact.Redactor
 	Now     func() time.Time
-
-	mu   sync.Mutex
-	file *jsonl.Writer
 }
 
 // record is one line of the log.
@@ -49,26 +44,17 @@ type counts struct {
 	Parked int64 `json:"parked"`
 }
 
-func (l *Log) write(e record) error {
+func (l Log) write(e record) error {
 	if l.Path == "" {
 		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		f, err := jsonl.Open(l.FS, l.Path)
-		if err != nil {
-			return fmt.Errorf("notes: %w", err)
-		}
-		l.file = f
 	}
 	e.V, e.Time, e.Session = 1, l.Now().Format(time.RFC3339Nano), l.Session
 	e.Tool, e.Text = l.Redact.String(e.Tool), l.Redact.String(e.Text)
 	line, err := jsonl.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("notes: %w", err)
+	if err == nil {
+		err = jsonl.Append(l.FS, l.Path, line, false)
 	}
-	if err := l.file.Add(line); err != nil {
+	if err != nil {
 		return fmt.Errorf("notes: %w", err)
 	}
 	return nil
@@ -77,7 +63,13 @@ func (l *Log) write(e record) error {
 // note keeps the note that came with a call. None, or the one before again, is
 // an empty note.
 func (p *Proxy) note(r *request, note string) {
-	if note == "" || note == p.noted.swap(note) {
+	p.mu.Lock()
+	isNew := note != "" && note != p.noted
+	if isNew {
+		p.noted = note
+	}
+	p.mu.Unlock()
+	if !isNew {
 		p.empty.Add(1)
 		return
 	}
@@ -88,17 +80,9 @@ func (p *Proxy) note(r *request, note string) {
 	}
 }
 
-// Close waits until the servers are gone, writes what there was of calls and
-// notes, and ends the log. The context of [Proxy.Handler] has ended.
+// Close waits until the servers are gone, and ends the log with what there was of
+// calls and notes. The context of [Proxy.Handler] has ended.
 func (p *Proxy) Close() error {
 	p.running.Wait()
-	l := &p.Notes
-	err := l.write(record{Event: "end", counts: &counts{p.calls.Load(), p.empty.Load(), p.parked.Load()}})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file != nil {
-		err = cmp.Or(err, l.file.Close())
-		l.file = nil
-	}
-	return err
+	return p.Notes.write(record{Event: "end", counts: &counts{p.calls.Load(), p.empty.Load(), p.parked.Load()}})
 }

@@ -15,7 +15,7 @@ import (
 // client gets in its place. Pictures that a model can be shown stay, and do not
 // count. What cannot be kept stays too.
 func (p *Proxy) park(r request, result []byte) ([]byte, bool) {
-	if len(result) <= p.threshold() {
+	if len(result) <= p.Threshold {
 		return result, false
 	}
 	o, err := object.Parse(result)
@@ -27,7 +27,7 @@ func (p *Proxy) park(r request, result []byte) ([]byte, bool) {
 	for _, c := range rest {
 		size += len(c)
 	}
-	if size <= p.threshold() {
+	if size <= p.Threshold {
 		return result, false
 	}
 	view, ok := p.shelve(r, o.With("content", join(rest)))
@@ -74,13 +74,6 @@ func shown(content json.RawMessage) (pictures, rest []json.RawMessage) {
 		}
 	}
 	return pictures, rest
-}
-
-func (p *Proxy) threshold() int {
-	if p.Threshold <= 0 {
-		return 4096
-	}
-	return p.Threshold
 }
 
 // shelve puts a result on the shelf and gives the synthetic view of it.

@@ -16,10 +16,10 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -31,6 +31,7 @@ import (
 	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
+	"rouse/tools/mcp"
 )
 
 // Proxy stands before one server. The fields are set once; either Command or URL
@@ -67,7 +68,6 @@ type Proxy struct {
 	trip     http.RoundTripper
 	parking  sync.Mutex // held while something is put on the shelf
 	shelved  atomic.Bool
-	noted    lastNote
 	calls    atomic.Int64
 	empty    atomic.Int64 // calls without a note
 	parked   atomic.Int64
@@ -79,46 +79,18 @@ type Proxy struct {
 	mu      sync.Mutex
 	hearers map[*stream]json.RawMessage // who listens for changes, by the id of their request
 	own     map[string]bool             // tools by name: whether they have such a parameter themselves
-}
-
-// lastNote is the note that came last.
-type lastNote struct {
-	mu   sync.Mutex
-	text string
-}
-
-// swap keeps a note and gives the one before.
-func (n *lastNote) swap(text string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	before := n.text
-	n.text = text
-	return before
+	noted   string                      // the note that came last
 }
 
 // prepare makes what the proxy works with.
 func (p *Proxy) prepare() {
 	p.once.Do(func() {
+		p.Threshold = cmp.Or(max(p.Threshold, 0), 4096)
+		p.MaxMessage = cmp.Or(max(p.MaxMessage, 0), 32<<20)
+		p.Grace = cmp.Or(max(p.Grace, 0), 1500*time.Millisecond)
 		p.shelf = &dispatcher.Shelf{Redact: p.Redact, Turn: p.Turn, Threshold: p.Threshold, Alone: true}
-		p.trip = headers{p.Header, &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-			TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
-		}}
+		p.trip = headers{p.Header, mcp.Transport()}
 	})
-}
-
-func (p *Proxy) maxMessage() int64 {
-	if p.MaxMessage <= 0 {
-		return 32 << 20
-	}
-	return p.MaxMessage
-}
-
-func (p *Proxy) grace() time.Duration {
-	if p.Grace <= 0 {
-		return 1500 * time.Millisecond
-	}
-	return p.Grace
 }
 
 // say says something to the operator, in a line.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log"
 	"maps"
 	"net/http"
 	"strconv"
@@ -13,8 +12,6 @@ import (
 
 	"rouse/internal/sse"
 )
-
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // response changes what the server says to one request.
 func (l *relay) response(r *http.Response) error {

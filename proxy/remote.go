@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/object"
 	"rouse/internal/sse"
 )
@@ -274,17 +275,19 @@ func (r *remote) stream(ctx context.Context, body io.ReadCloser, open func() boo
 
 // resume takes a stream up again after its last event.
 func (r *remote) resume(ctx context.Context, last string, wait time.Duration) (*http.Response, error) {
-	select {
-	case <-time.After(wait):
-	case <-ctx.Done():
+	if !clock.Pause(ctx, wait) {
 		return nil, ctx.Err()
 	}
 	resp, err := r.get(ctx, last)
-	if err == nil && (resp.StatusCode != http.StatusOK || kind(resp.Header) != "text/event-stream") {
+	if err == nil && !isStream(resp) {
 		resp.Body.Close()
 		err = fmt.Errorf("the stream broke, and cannot be taken up: HTTP %s", resp.Status)
 	}
 	return resp, err
+}
+
+func isStream(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK && kind(resp.Header) == "text/event-stream"
 }
 
 func (r *remote) get(ctx context.Context, last string) (*http.Response, error) {
@@ -304,17 +307,14 @@ func (r *remote) get(ctx context.Context, last string) (*http.Response, error) {
 func (r *remote) listen() {
 	for r.ctx.Err() == nil {
 		resp, err := r.get(r.ctx, "")
-		if err == nil && (resp.StatusCode != http.StatusOK || kind(resp.Header) != "text/event-stream") {
+		if err == nil && !isStream(resp) {
 			resp.Body.Close()
 			return // it does not
 		}
 		if err == nil {
 			_ = r.stream(r.ctx, resp.Body, func() bool { return true })
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-r.ctx.Done():
-		}
+		clock.Pause(r.ctx, time.Second)
 	}
 }
 
@@ -328,10 +328,10 @@ func (r *remote) close() {
 	select {
 	case <-idle:
 	case <-r.ctx.Done():
-	case <-time.After(r.p.grace()):
+	case <-time.After(r.p.Grace):
 	}
 	if r.session() != "" && r.ctx.Err() == nil {
-		ctx, stop := context.WithTimeout(r.ctx, r.p.grace())
+		ctx, stop := context.WithTimeout(r.ctx, r.p.Grace)
 		defer stop()
 		if resp, err := r.do(ctx, http.MethodDelete, nil, nil); err == nil {
 			resp.Body.Close()

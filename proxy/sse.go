@@ -29,11 +29,11 @@ func dataEvent(data []byte) []byte {
 // body reads what comes in one piece.
 func (p *Proxy) body(r io.ReadCloser) ([]byte, error) {
 	defer r.Close()
-	body, err := io.ReadAll(io.LimitReader(r, p.maxMessage()+1))
-	if err == nil && int64(len(body)) > p.maxMessage() {
+	body, err := io.ReadAll(io.LimitReader(r, p.MaxMessage+1))
+	if err == nil && int64(len(body)) > p.MaxMessage {
 		err = sse.ErrTooLarge
 	}
 	return body, err
 }
 
-func (p *Proxy) events(r io.Reader) *sse.Reader { return sse.NewReader(r, p.maxMessage()) }
+func (p *Proxy) events(r io.Reader) *sse.Reader { return sse.NewReader(r, p.MaxMessage) }

@@ -59,7 +59,7 @@ func (p *Proxy) start(ctx context.Context, s *session, emit func([]byte)) (backe
 		}
 	}
 	stderr := p.Redact.Writer(p.Stderr)
-	c := &child{input: input, grace: p.grace(), gone: make(chan struct{})}
+	c := &child{input: input, grace: p.Grace, gone: make(chan struct{})}
 	c.process, err = p.Runner.Start(ctx, proc.Command{
 		Argv: p.Command, Stdin: stdin, Stdout: p.lines(take, lost), Stderr: stderr,
 	})
@@ -81,7 +81,7 @@ func (p *Proxy) start(ctx context.Context, s *session, emit func([]byte)) (backe
 const patience = 8
 
 func (p *Proxy) lines(take func([]byte), lost func(error)) *frame.Lines {
-	return &frame.Lines{Max: p.maxMessage(), Patience: patience, Line: take, Lost: lost}
+	return &frame.Lines{Max: p.MaxMessage, Patience: patience, Line: take, Lost: lost}
 }
 
 // fromServer takes one line of the server's output.
@@ -166,7 +166,7 @@ func (p *Proxy) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			err = nil
 		}
 	}
-	hurry := time.AfterFunc(p.grace()+farewell, func() {
+	hurry := time.AfterFunc(p.Grace+farewell, func() {
 		stop(nil)
 		close(c.late)
 	})

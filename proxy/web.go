@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -71,7 +72,7 @@ func (p *Proxy) guard(next http.Handler) http.Handler {
 			}
 			r.Header.Del("Authorization")
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, p.maxMessage())
+		r.Body = http.MaxBytesReader(w, r.Body, p.MaxMessage)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -126,7 +127,7 @@ func (l *relay) handler() http.Handler {
 			}
 		},
 		ErrorHandler: l.failed,
-		ErrorLog:     quiet(),
+		ErrorLog:     log.New(io.Discard, "", 0),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(w, r, proxy) })
 }
@@ -135,9 +136,8 @@ func (l *relay) handler() http.Handler {
 func (l *relay) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	x := &exchange{s: l.session(r)}
 	if r.Method == http.MethodPost {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			http.Error(w, "the message is too long, or did not come whole", http.StatusRequestEntityTooLarge)
+		body, ok := body(w, r)
+		if !ok {
 			return
 		}
 		body, own := x.take(body)

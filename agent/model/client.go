@@ -14,6 +14,7 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"rouse/internal/clock"
 	"rouse/internal/loopback"
 )
 
@@ -144,7 +145,7 @@ func (c *Client) Reply(ctx context.Context, req Request) (Reply, error) {
 		if req.OnRetry != nil {
 			req.OnRetry(attempt, wait, fail)
 		}
-		if !pause(ctx, wait) {
+		if !clock.Pause(ctx, wait) {
 			return Reply{}, c.giveUp(ended(ctx), attempt)
 		}
 	}

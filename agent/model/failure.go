@@ -217,15 +217,3 @@ func retryAfter(header string, now time.Time) time.Duration {
 	}
 	return 0
 }
-
-// pause waits and reports whether it was not interrupted.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

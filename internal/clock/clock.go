@@ -2,7 +2,10 @@
 // it matters, which tests set.
 package clock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Now is the time by a clock; nil is the machine's.
 func Now(clock func() time.Time) time.Time {
@@ -10,4 +13,16 @@ func Now(clock func() time.Time) time.Time {
 		return time.Now()
 	}
 	return clock()
+}
+
+// Pause waits, and says whether it came to its end before that of the context.
+func Pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

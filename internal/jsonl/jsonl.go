@@ -10,11 +10,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 
 	"rouse/internal/disk"
 )
@@ -36,44 +34,6 @@ func Marshal[T any](values ...T) ([]byte, error) {
 func Append(f disk.FS, path string, lines []byte, durable bool) error {
 	file := File{FS: f, Path: path}
 	return errors.Join(file.Append(lines, durable), file.Close())
-}
-
-// Writer adds lines to a file. It is for one goroutine at a time.
-type Writer struct {
-	disk.File
-	torn bool // the file may end in half a line
-}
-
-// Open opens a file to be added to, and makes it where there is none.
-func Open(f disk.FS, path string) (*Writer, error) {
-	file, err := f.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	reading := File{Path: path}
-	defer reading.Close()
-	return &Writer{file, reading.torn()}, nil
-}
-
-// Add adds lines with one call of the system; none follows half of another one.
-func (w *Writer) Add(lines []byte) error {
-	if w.torn {
-		lines = append([]byte{'\n'}, lines...)
-	}
-	w.torn = true
-	_, err := w.File.Write(lines)
-	w.torn = err != nil
-	return err
-}
-
-// open opens a file for reading. It waits for no FIFO.
-func open(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file; move it away", path)
-	}
-	return os.Open(path)
 }
 
 // maxLine is the longest line that is read, in bytes.
@@ -100,16 +60,15 @@ func Values[T any](r io.Reader) iter.Seq2[T, error] {
 // Read gives the [Values] of a file. One that does not exist has none.
 func Read[T any](path string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		f, err := open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if err != nil {
+		file := File{Path: path}
+		defer file.Close()
+		switch _, err := file.reader(); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
 			yield(*new(T), err)
-			return
+		default:
+			Values[T](file.r)(yield)
 		}
-		defer f.Close()
-		Values[T](f)(yield)
 	}
 }
 

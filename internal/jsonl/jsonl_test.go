@@ -62,10 +62,7 @@ func TestTornEnds(t *testing.T) {
 func TestFaults(t *testing.T) {
 	points := disktest.Sweep(t, disktest.Faults(), func(f *disktest.Faulty) {
 		path := filepath.Join(t.TempDir(), "f.jsonl")
-		w, err := jsonl.Open(f, path)
-		if err != nil {
-			return
-		}
+		w := jsonl.File{FS: f, Path: path}
 		defer w.Close()
 		var acknowledged []int
 		for n := range 5 {
@@ -73,7 +70,7 @@ func TestFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w.Add(lines) == nil {
+			if w.Append(lines, false) == nil {
 				acknowledged = append(acknowledged, n, 10*n)
 			}
 		}

@@ -19,13 +19,7 @@ func remote(s Server, o Options) (sdk.Transport, error) {
 	if err != nil {
 		return nil, errors.New("url is no address") // the error would show it
 	}
-	door := &door{origin: u, headers: s.Headers, max: o.MaxMessage, next: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 10 * time.Second,
-		IdleConnTimeout:     time.Minute,
-		ForceAttemptHTTP2:   true,
-	}}
+	door := &door{origin: u, headers: s.Headers, max: o.MaxMessage, next: Transport()}
 	client := &http.Client{Transport: door, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 {
 			return errors.New("too many redirects")
@@ -33,6 +27,18 @@ func remote(s Server, o Options) (sdk.Transport, error) {
 		return door.same(r.URL)
 	}}
 	return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: int(o.MaxMessage), MaxRetries: 2}, nil
+}
+
+// Transport is how servers that speak streamable HTTP are reached.
+func Transport() *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     time.Minute,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 16,
+	}
 }
 
 // door is where requests to one server leave: it adds the headers, which no

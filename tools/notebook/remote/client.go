@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/redact"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
@@ -116,7 +117,7 @@ func (c *Client) connect(ctx context.Context) (base, instance string, err error)
 		} else if wait > time.Second || ctx.Err() != nil || !transient(err) {
 			return "", "", err
 		} else {
-			pause(ctx, wait)
+			clock.Pause(ctx, wait)
 		}
 	}
 	return c.base, c.instance, nil

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"rouse/internal/clock"
 	"rouse/internal/sse"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/wire"
@@ -103,7 +104,7 @@ func (f *follower) insist(ctx context.Context, q request) {
 		if _, err := f.c.call(ctx, q, &struct{}{}); err == nil || !transient(err) {
 			return
 		}
-		pause(ctx, wait)
+		clock.Pause(ctx, wait)
 	}
 }
 
@@ -111,15 +112,6 @@ const (
 	firstWait = 5 * time.Millisecond
 	lastWait  = 5 * time.Second
 )
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
 
 // run reads the job's stream to its end, over as many connections as it takes.
 func (f *follower) run(ctx context.Context) (sse.Event, error) {
@@ -140,7 +132,7 @@ func (f *follower) run(ctx context.Context) (sse.Event, error) {
 			f.c.reconnect()
 			return last, f.lost(fmt.Errorf("the connection to %s is lost: %w", f.c.Endpoint, err))
 		}
-		pause(ctx, wait)
+		clock.Pause(ctx, wait)
 		wait = min(2*wait, lastWait)
 	}
 }
