@@ -130,12 +130,16 @@ func newTransport(connect time.Duration) *http.Transport {
 // whole reply is here. Only a reply with a finish reason is an answer. Errors
 // name the URL, never the key; they wrap the cause of ctx where that ended it.
 func (c *Client) Reply(ctx context.Context, req Request) (Reply, error) {
+	retries := c.opt.Retries
+	if req.Hurry {
+		retries = min(retries, 1)
+	}
 	for attempt := 1; ; attempt++ {
 		reply, fail := c.ask(ctx, req)
 		if fail == nil {
 			return reply, nil
 		}
-		if !fail.retry || attempt > c.opt.Retries {
+		if !fail.retry || attempt > retries {
 			return Reply{}, c.giveUp(fail, attempt)
 		}
 		wait := backoff(attempt, fail.after)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/internal/lazy"
 	"rouse/internal/text"
 )
 
@@ -27,6 +28,7 @@ type failure struct {
 	status int           // of the response, 0 if there was none
 	unsent bool          // there was no connection
 	retry  bool          // it may pass
+	away   bool          // the server is not reached, or gives this user nothing
 	after  time.Duration // what Retry-After asks for, 0 if it does not
 
 	code       string // of the server's own
@@ -63,7 +65,7 @@ func lost(err error) *failure {
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	dial, ok := errors.AsType[*net.OpError](err)
-	return &failure{text: err.Error(), unsent: untrusted || ok && dial.Op == "dial", retry: !untrusted}
+	return &failure{text: err.Error(), unsent: untrusted || ok && dial.Op == "dial", retry: !untrusted, away: true}
 }
 
 // Unbilled reports whether a failed request certainly cost nothing: there was no
@@ -80,6 +82,13 @@ func Unanswered(err error) bool {
 	return ok
 }
 
+// Away reports whether a request failed for a reason that another server, or another
+// model, may not have: this one is not reached, its quota is used up, or it refuses.
+func Away(err error) bool {
+	fail, ok := errors.AsType[*failure](err)
+	return ok && fail.away
+}
+
 // damaged is a failure of a reply that began well.
 func damaged(format string, args ...any) *failure {
 	return &failure{text: fmt.Sprintf(format, args...), retry: true}
@@ -89,7 +98,9 @@ func damaged(format string, args ...any) *failure {
 // what a user has to look at after 401, 403 and 404.
 func (c *Client) refused(resp *http.Response, body []byte) *failure {
 	told := readComplaint(body, c.quote)
-	fail := &failure{status: resp.StatusCode, text: resp.Status, code: told.code, generation: told.generation}
+	fail := &failure{
+		status: resp.StatusCode, text: resp.Status, code: told.code, generation: told.generation, away: told.away(resp.StatusCode),
+	}
 	if told.text != "" {
 		fail.text += ": " + told.text
 	}
@@ -124,6 +135,20 @@ func mayPass(status int) bool {
 // Ollama {"error":"…"}, of Gemini [{"error":{…}}], or anything else as text.
 // text and code are quoted.
 type complaint struct{ text, code, generation string }
+
+// noQuota matches how servers say that nothing is left of what was paid for.
+var noQuota = lazy.Regexp(`(?i)quota|billing|credit|balance|payment`)
+
+// away says that a status tells of a server that is not there for this user.
+func (c complaint) away(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+		return true
+	case http.StatusTooManyRequests:
+		return noQuota().MatchString(c.code + " " + c.text)
+	}
+	return status >= 500 && status != http.StatusNotImplemented
+}
 
 func readComplaint(body []byte, quote func(string) string) complaint {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\ufeff")))
@@ -170,8 +195,9 @@ func (c complaint) failure() *failure {
 		text += " (" + c.code + ")"
 	}
 	cause := reason(status, c.code+" "+c.text)
+	away := isStatus && c.away(status) || strings.Contains(c.code, "quota")
 	return &failure{
-		text: text, cause: cause, retry: cause == nil && (!isStatus || mayPass(status)), code: c.code, generation: c.generation,
+		text: text, cause: cause, retry: cause == nil && (!isStatus || mayPass(status)), away: away && cause == nil, code: c.code, generation: c.generation,
 	}
 }
 

@@ -55,6 +55,8 @@ type Request struct {
 	// MaxOutput bounds the answer, in tokens, below what the client was set to; 0
 	// does not.
 	MaxOutput int
+	// Hurry says that another model can be asked: this one is asked again once at most.
+	Hurry bool
 	// OnRetry, if set, is told before each wait for another attempt. Attempts
 	// count from 1.
 	OnRetry func(attempt int, wait time.Duration, err error)

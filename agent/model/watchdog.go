@@ -26,7 +26,7 @@ func (w *watchdog) allow(what string, limit time.Duration) {
 	}
 	w.limit = limit
 	w.timer = time.AfterFunc(limit, func() {
-		w.cancel(&failure{text: fmt.Sprintf("no %s for %s", what, limit), retry: true})
+		w.cancel(&failure{text: fmt.Sprintf("no %s for %s", what, limit), retry: true, away: true})
 	})
 }
 
