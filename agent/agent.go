@@ -55,6 +55,8 @@ type Asking struct {
 	// ModelName is what the model is called in the journal, and ModelID names it and
 	// where it is, for what is learnt of it.
 	ModelName, ModelID string
+	// Fallback are the models that are asked, in this order, where that one is away.
+	Fallback []Target
 	// Protocol is one of the constants; "" is auto.
 	Protocol string
 	// MaxIterations and Timeout bound one cycle; both must be above 0.

@@ -29,11 +29,14 @@ type cycle struct {
 	native    bool            // the model has called a tool natively
 	free      bool            // a task is to be chosen from the goals
 	saw       sights          // at wake, where somebody wants to know
+	others    []Target        // models that were not asked yet
+	fallback  *journal.Model  // the one that is asked in place of the first
 }
 
 // newCycle makes a cycle whose tools are not open yet, writing to a journal.
 func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
-	c := &cycle{Agent: a, woken: w, journal: j, dialogue: &dialogue{keeper: &a.Keeper, asking: &a.Asking, state: w.state, rules: w.rules, kept: kept}}
+	asking := a.Asking // a cycle may ask another model
+	c := &cycle{Agent: a, woken: w, journal: j, dialogue: &dialogue{keeper: &a.Keeper, asking: &asking, state: w.state, rules: w.rules, kept: kept}}
 	if a.Waking.IdleSkip {
 		c.saw = look(a.Home, a.Waking.Watch)
 	}
@@ -45,6 +48,7 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 		},
 	}
 	c.guide = c.Notes.Guide()
+	c.lineUp()
 	c.speak(c.protocol())
 	return c
 }
@@ -56,11 +60,12 @@ type ran struct {
 	nextWake   *time.Duration // the model's wish
 	idle       bool           // the model found nothing to do
 	saw        sights
+	fallback   *journal.Model
 }
 
 func (c *cycle) ran(err error) ran {
 	d := c.dispatcher
-	return ran{err: err, emptyNotes: d.EmptyNotes(), nextWake: d.NextWake, idle: d.Idle, saw: c.saw}
+	return ran{err: err, fallback: c.fallback, emptyNotes: d.EmptyNotes(), nextWake: d.NextWake, idle: d.Idle, saw: c.saw}
 }
 
 // choose decides what the cycle is about: the task it was given, the current

@@ -94,6 +94,9 @@ type known struct {
 	Protocol  string `json:"protocol,omitempty"`
 	MaxTokens int    `json:"max_tokens,omitempty"`
 	Form      string `json:"form,omitempty"` // in which it writes calls as text
+	// Away is until when others are asked first, and Why the reason.
+	Away time.Time `json:"away,omitzero"`
+	Why  string    `json:"why,omitempty"`
 }
 
 // recall gives what is known of the model that is asked.

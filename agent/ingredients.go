@@ -118,7 +118,7 @@ func (c *cycle) keepTools() error {
 func (c *cycle) terms() *journal.Terms {
 	return &journal.Terms{
 		Protocol: c.protocol(), Notes: string(c.Notes), Iterations: c.MaxIterations, Timeout: c.Timeout.Milliseconds(),
-		MaxTokens: c.MaxTokens, Learned: c.recall().MaxTokens, Form: c.recall().Form, Keep: c.KeepResults, Model: c.ModelName, MaxOutput: c.MaxOutput, Kept: c.kept,
+		MaxTokens: c.MaxTokens, Learned: c.recall().MaxTokens, Form: c.recall().Form, Keep: c.KeepResults, Model: c.asking.ModelName, MaxOutput: c.MaxOutput, Kept: c.kept,
 	}
 }
 

@@ -157,6 +157,8 @@ func (r *teller) tell(e journal.Event) error {
 		r.dialogue.note(func(m *known) { m.Protocol = d.Name })
 		r.dialogue.speak(d.Name)
 		r.waiting = false
+	case *journal.Model:
+		r.waiting = false
 	case *journal.Request:
 		if d.For == "" {
 			return r.request(d)

@@ -28,7 +28,7 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 	end.Changes = changes
 	a.wish(w.journal, r.nextWake)
 	took := a.now().Sub(w.began)
-	slept, err := a.finish(&w.record, end, journal.Sleep{Ms: took.Milliseconds(), EmptyNotes: r.emptyNotes, Attempt: a.Waking.further()})
+	slept, err := a.finish(&w.record, end, journal.Sleep{Ms: took.Milliseconds(), EmptyNotes: r.emptyNotes, Attempt: a.Waking.further(), Fallback: r.fallback})
 	if err == nil && slept.Outcome == journal.Done && r.idle {
 		a.rest(w, r.saw)
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"time"
 
 	"rouse/home"
@@ -29,17 +30,22 @@ type Summary struct {
 	PID        int       `json:"pid,omitempty"` // of an awake cycle
 	// Attempt is which cycle of its slot it is, from the second on.
 	Attempt int `json:"attempt,omitempty"`
+	// Fallback is the model that it asked in place of the first.
+	Fallback *journal.Model `json:"fallback,omitempty"`
 	// Changed is what others changed in the home since the cycle before.
 	Changed []journal.Changed `json:"changed,omitempty"`
 }
 
 // Attention says what others changed in the home, but for edits of the memory
-// between calls.
+// between calls, and that not the first model was asked.
 func (s Summary) Attention(h home.Home) (list []string) {
 	for _, d := range s.Changed {
 		if d.Step > 0 || d.File != h.Rel(h.Active()) {
 			list = append(list, d.String())
 		}
+	}
+	if f := s.Fallback; f != nil {
+		list = append(list, fmt.Sprintf("cycle %s asked %s instead of %s: %s", s.Cycle, f.Name, f.Instead, f.Reason))
 	}
 	return list
 }
@@ -74,6 +80,7 @@ func summary(h home.Home, id string) (Summary, error) {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
 		s.Iterations, s.Tokens, s.Ms, s.Changed = d.Iterations, d.Tokens, d.Ms, d.Changed
 		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
+		s.Fallback = d.Fallback
 		return s, nil
 	}
 	return unfinished(h, s)

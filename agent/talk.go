@@ -35,9 +35,9 @@ const (
 	ProtocolJSON  = "json"
 )
 
-// ask sends the next request, and once more where the server says that it would
+// askModel sends the next request, and once more where the server says that it would
 // take it in another form: shorter, or without native tools.
-func (c *cycle) ask(ctx context.Context) (model.Reply, error) {
+func (c *cycle) askModel(ctx context.Context) (model.Reply, error) {
 	reply, err := c.send(ctx)
 	switch {
 	case errors.Is(err, model.ErrTooLong):
@@ -91,8 +91,9 @@ func (c *cycle) exchange(ctx context.Context, req model.Request, event journal.R
 		// The journal's end is checked when the reply is written.
 		_ = c.journal.Append(&journal.Retry{Attempt: attempt, Wait: wait.Milliseconds(), Error: err.Error()})
 	}
+	req.Hurry = len(c.others) > 0 && !c.heard.reply.Load()
 	sent := c.now()
-	reply, err := c.Model.Reply(ctx, req)
+	reply, err := c.asking.Model.Reply(ctx, req)
 	if err != nil {
 		c.heard.nothing.Store(model.Unanswered(err))
 		return reply, err
@@ -108,7 +109,7 @@ func (c *cycle) exchange(ctx context.Context, req model.Request, event journal.R
 	calls := c.journalled(reply.Calls)
 	return reply, c.journal.Append(&journal.Reply{
 		Text: reply.Text, Refusal: c.Redact.String(reply.Refusal), Calls: calls, Args: verbatim(reply.Calls, calls), Usage: journal.Usage(reply.Usage),
-		Finish: reply.Finish, Model: c.ModelName, For: event.For, Form: reply.Form, Told: c.Redact.String(reply.Told),
+		Finish: reply.Finish, Model: c.asking.ModelName, For: event.For, Form: reply.Form, Told: c.Redact.String(reply.Told),
 		Ms: c.now().Sub(sent).Milliseconds(),
 	})
 }

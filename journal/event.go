@@ -235,6 +235,13 @@ type Protocol struct {
 	Reason string `json:"reason"`
 }
 
+// Model says that the cycle asks another model than its first from now on.
+type Model struct {
+	Name    string `json:"name"`
+	Instead string `json:"instead"` // the one that it does not ask
+	Reason  string `json:"reason"`  // and why
+}
+
 // Warning is something that the operator should look at.
 type Warning struct {
 	Text string `json:"text"`
@@ -281,6 +288,8 @@ type Sleep struct {
 	Ms         int64  `json:"ms"`
 	// Attempt is which cycle of its slot this one is, from the second on.
 	Attempt int `json:"attempt,omitempty"`
+	// Fallback says which model was asked in place of the first, the last of them.
+	Fallback *Model `json:"fallback,omitempty"`
 	// EmptyNotes counts the calls that came without a note.
 	EmptyNotes int `json:"empty_notes,omitempty"`
 	// Trust is what the next cycle may rely on.
@@ -332,6 +341,7 @@ func (*Result) event() string   { return "result" }
 func (*Note) event() string     { return "note" }
 func (*Prune) event() string    { return "prune" }
 func (*Protocol) event() string { return "protocol" }
+func (*Model) event() string    { return "model" }
 func (*Warning) event() string  { return "warning" }
 func (*State) event() string    { return "state" }
 func (*Limit) event() string    { return "limit" }
@@ -349,6 +359,8 @@ func words(p Payload) []*string {
 		return []*string{&d.Error}
 	case *Protocol:
 		return []*string{&d.Reason}
+	case *Model:
+		return []*string{&d.Reason}
 	case *Warning:
 		return []*string{&d.Text}
 	case *Limit:
@@ -358,6 +370,9 @@ func words(p Payload) []*string {
 	case *End:
 		return []*string{&d.Error}
 	case *Sleep:
+		if d.Fallback != nil {
+			return []*string{&d.Error, &d.Fallback.Reason}
+		}
 		return []*string{&d.Error}
 	}
 	return nil
@@ -367,7 +382,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model),
 	} {
 		if p.event() == kind {
 			return p

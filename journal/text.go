@@ -33,6 +33,8 @@ func (e Event) Text() string {
 		return fmt.Sprintf("prune  %d results, %d iterations folded, about %d tokens left", len(d.Steps), d.Folded, d.Tokens)
 	case *Protocol:
 		return fmt.Sprintf("model  protocol %s: %s", d.Name, text.Line(d.Reason, textRunes))
+	case *Model:
+		return fmt.Sprintf("model  asks %s instead of %s: %s", text.Line(d.Name, 80), text.Line(d.Instead, 80), text.Line(d.Reason, textRunes))
 	case *Warning:
 		return "warn   " + text.Line(d.Text, textRunes)
 	case *Changed:
