@@ -19,6 +19,10 @@ type Trust struct {
 	// AskedHash is of the address that the cycle really asked, such as one of the
 	// environment.
 	AskedHash string `json:"asked_sha256,omitempty"`
+	// Fallback are those of model.fallback, and FallbackHashes of each with the name of its
+	// key; "none" where there are none, and nothing in journals that do not know them.
+	Fallback       []string `json:"fallback,omitempty"`
+	FallbackHashes []string `json:"fallback_sha256,omitempty"`
 	// Servers are the MCP servers by name, also those that are gone by now.
 	Servers map[string]TrustedServer `json:"servers,omitempty"`
 	// Written are files that a verb left so, as in [Sleep.Left]; not in journals.

@@ -38,9 +38,14 @@ type Found struct {
 	Overridden bool
 	Where      string // default: model.base_url in rouse.yaml
 	Asked      string // the address that is asked, wherever it is from
+	// Fallback are the addresses of model.fallback, each with the name of its key.
+	Fallback []Address
 	// Servers are those of .mcp.json that are not disabled.
 	Servers []Server
 }
+
+// Address is where a fallback is asked.
+type Address struct{ URL, Key string }
 
 // Server is an MCP server as .mcp.json has it.
 type Server struct {
@@ -217,6 +222,19 @@ func (f Found) SetBaseURL(t *journal.Trust) {
 	t.BaseURL, t.BaseURLHash = shownURL(f.BaseURL), hash(f.BaseURL)
 }
 
+// SetFallback puts the addresses of model.fallback into t.
+func (f Found) SetFallback(t *journal.Trust) {
+	t.Fallback, t.FallbackHashes = nil, nil
+	for _, a := range f.Fallback {
+		t.Fallback, t.FallbackHashes = append(t.Fallback, shownURL(a.URL)), append(t.FallbackHashes, a.hash())
+	}
+	if len(f.Fallback) == 0 {
+		t.FallbackHashes = []string{"none"}
+	}
+}
+
+func (a Address) hash() string { return hash(a.URL + " " + a.Key) }
+
 // Next is what a cycle relies on that found f and went on.
 func (k Known) Next(f Found) *journal.Trust {
 	t := k.trust
@@ -226,6 +244,7 @@ func (k Known) Next(f Found) *journal.Trust {
 	if f.Asked != "" {
 		t.AskedHash = hash(f.Asked)
 	}
+	f.SetFallback(&t)
 	for _, s := range f.Servers {
 		t.Set(s.Name, journal.TrustedServer{Command: s.Command})
 	}
@@ -245,17 +264,22 @@ func (k Known) Tools(server string) (hashes []string) {
 
 // Changed says that what a home relies on was changed, and how that is accepted.
 type Changed struct {
-	BaseURL bool   // it is the model's address
-	Server  string // or what starts this server
-	Text    string
+	BaseURL  bool   // it is the model's address
+	Fallback bool   // or that of one which is asked in its place
+	What     string // what is accepted then, for people
+	Server   string // or what starts this server
+	Text     string
 }
 
 func (c *Changed) Error() string { return c.Text }
 
 // Check gives what of f a cycle may not use before a person has accepted it: the
-// address first, then the servers.
+// addresses first, then the servers.
 func (k Known) Check(f Found) (list []*Changed) {
 	if c := k.checkBaseURL(f); c != nil {
+		list = append(list, c)
+	}
+	if c := k.checkFallback(f); c != nil {
 		list = append(list, c)
 	}
 	for _, s := range f.Servers {
@@ -279,9 +303,23 @@ func (k Known) checkBaseURL(f Found) *Changed {
 	if f.Overridden || was == "" || now == was || now == k.accepted.BaseURLHash || now == k.trust.AskedHash {
 		return nil
 	}
-	return &Changed{BaseURL: true, Text: fmt.Sprintf(
+	return &Changed{BaseURL: true, What: cmp.Or(f.Where, "model.base_url as rouse.yaml has it"), Text: fmt.Sprintf(
 		"%s changed since %s (was %s, is %s): if that was you, run rouse doctor --accept",
 		cmp.Or(f.Where, "model.base_url in rouse.yaml"), k.since(), cmp.Or(k.trust.BaseURL, k.accepted.BaseURL), shownURL(f.BaseURL))}
+}
+
+// checkFallback finds an address of model.fallback that is new; one that is gone
+// gets no key.
+func (k Known) checkFallback(f Found) *Changed {
+	known := slices.Concat(k.trust.FallbackHashes, k.accepted.FallbackHashes)
+	for _, a := range f.Fallback {
+		if len(known) == 0 || slices.Contains(known, a.hash()) {
+			continue
+		}
+		return &Changed{Fallback: true, What: "model.fallback as rouse.yaml has it", Text: fmt.Sprintf(
+			"model.fallback in rouse.yaml changed since %s (%s, or the variable of its key, is new): if that was you, run rouse doctor --accept", k.since(), shownURL(a.URL))}
+	}
+	return nil
 }
 
 // CheckServer says whether a server is another program, or another address, than

@@ -120,6 +120,43 @@ func TestAccept(t *testing.T) {
 	}
 }
 
+// TestFallback holds that a new address of model.fallback, or another key for one, is
+// not used before somebody accepted it; the first cycle that knows of them takes
+// what it finds.
+func TestFallback(t *testing.T) {
+	spare, other := Address{good, "SPARE"}, Address{evil, "SPARE"}
+	with := func(list ...Address) Found { return Found{BaseURL: good, Fallback: list} }
+	older, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: relied(good)}})
+	k := Read(older, key, newest)
+	if err := k.Err(with(spare)); err != nil {
+		t.Errorf("after a cycle that knew of none: %v", err)
+	}
+	for _, tt := range []struct {
+		was, is []Address
+		refused bool
+	}{
+		{nil, nil, false},
+		{nil, []Address{spare}, true},
+		{[]Address{spare}, []Address{spare}, false},
+		{[]Address{spare}, nil, false},
+		{[]Address{spare}, []Address{other}, true},
+		{[]Address{spare}, []Address{{good, "OTHER"}}, true},
+		{[]Address{spare, other}, []Address{other, spare}, false},
+	} {
+		h, newest := newHome(t, []journal.Payload{&journal.Wake{}, &journal.Sleep{Trust: k.Next(with(tt.was...))}})
+		now := Read(h, key, newest)
+		if err := now.Err(with(tt.is...)); (err != nil) != tt.refused {
+			t.Errorf("was %v, is %v: %v", tt.was, tt.is, err)
+		}
+		if err := Accept(h, disk.OS{}, with(tt.is...).SetFallback); err != nil {
+			t.Fatal(err)
+		}
+		if err := Read(h, key, newest).Err(with(tt.is...)); err != nil {
+			t.Errorf("was %v, is %v, and accepted: %v", tt.was, tt.is, err)
+		}
+	}
+}
+
 // forge adds to a journal, or makes one, without the key.
 func forge(t *testing.T, path, cycle string, events ...journal.Payload) {
 	t.Helper()
