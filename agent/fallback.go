@@ -46,7 +46,9 @@ func (c *cycle) lineUp() {
 	}
 }
 
-func (d *dialogue) target() Target { return Target{d.asking.Model, d.asking.ModelName, d.asking.ModelID} }
+func (d *dialogue) target() Target {
+	return Target{d.asking.Model, d.asking.ModelName, d.asking.ModelID}
+}
 
 // use lets the cycle ask a model from now on.
 func (d *dialogue) use(t Target) {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -45,9 +46,13 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	others, err := s.fallbacks(hide)
+	if err != nil {
+		return nil, err
+	}
 	c := s.Config
 	return &agent.Agent{
-		Keeper: s.keeper(hide), Asking: s.asking(m), Tools: set, Boxes: s.boxes(),
+		Keeper: s.keeper(hide), Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
 		Budget: spending, Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), PauseAfter: int(c.Failures.PauseAfter),
 	}, nil
@@ -61,10 +66,10 @@ func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 	}
 }
 
-func (s *Setup) asking(m agent.Model) agent.Asking {
+func (s *Setup) asking(m agent.Model, others []agent.Target) agent.Asking {
 	c := s.Config
 	return agent.Asking{
-		Model: m, ModelName: s.ModelName(), ModelID: c.Model.Name + " at " + c.Model.BaseURL, Protocol: c.Model.Protocol,
+		Model: m, ModelName: s.ModelName(), ModelID: c.Model.Name + " at " + c.Model.BaseURL, Fallback: others, Protocol: c.Model.Protocol,
 		MaxIterations: int(c.Cycle.MaxIterations), Timeout: time.Duration(c.Cycle.Timeout),
 		MaxTokens: int(c.Conversation.MaxTokens), KeepResults: int(c.Conversation.KeepResults), MaxOutput: int(c.Model.MaxOutput),
 		Notes: tools.NoteMode(c.Conversation.TaskScratchpad), Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
@@ -136,43 +141,67 @@ func (s *Setup) ModelName() string {
 
 // model is the model of the home, which keeps to the limits of the home.
 func (s *Setup) model(hide *redact.Redactor) (agent.Model, *budget.Budget, error) {
-	m, err := s.client(hide)
-	if err != nil {
-		return nil, nil, err
-	}
 	b, err := s.Budget()
-	if err != nil || !b.Limited() {
-		return m, b, err
-	}
-	c := s.Config
-	prices, err := s.Prices()
 	if err != nil {
 		return nil, nil, err
 	}
-	price, _ := prices.Of(c.Model.Name)
-	if c.Limits.Limited() && c.Model.Provider != "offline" {
-		if price, err = prices.Need(c.Model.Name); err != nil {
-			return nil, nil, err
-		}
-	}
-	return &budget.Model{Next: m.Reply, Budget: b, Price: price, MaxOutput: int(c.Model.MaxOutput)}, b, nil
+	m, err := s.within(b, s.Config.Model, hide)
+	return m, b, err
 }
 
-// client asks the model.
-func (s *Setup) client(hide *redact.Redactor) (agent.Model, error) {
-	m := s.Config.Model
+// fallbacks are the models that are asked where that one is away.
+func (s *Setup) fallbacks(hide *redact.Redactor) (list []agent.Target, err error) {
+	b, err := s.Budget()
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range s.Config.Model.Fallbacks() {
+		m, err := s.within(b, f, hide)
+		if err != nil {
+			return nil, s.Config.Wrong(fmt.Errorf("model.fallback[%d]: %w", i, err))
+		}
+		id := f.Name + " at " + f.BaseURL
+		if f.APIKeyEnv != s.Config.Model.APIKeyEnv {
+			id += " with " + f.APIKeyEnv
+		}
+		list = append(list, agent.Target{Model: m, ModelName: f.Name, ModelID: id})
+	}
+	return list, nil
+}
+
+// within is a model that keeps to a budget, by its own prices.
+func (s *Setup) within(b *budget.Budget, m config.Model, hide *redact.Redactor) (agent.Model, error) {
+	client, err := s.client(m, hide)
+	if err != nil || !b.Limited() {
+		return client, err
+	}
+	prices, err := s.Prices()
+	if err != nil {
+		return nil, err
+	}
+	price, _ := prices.Of(m.Name)
+	if s.Config.Limits.Limited() && m.Provider != "offline" {
+		if price, err = prices.Need(m.Name); err != nil {
+			return nil, err
+		}
+	}
+	return &budget.Model{Next: client.Reply, Budget: b, Price: price, MaxOutput: int(m.MaxOutput)}, nil
+}
+
+// client asks a model.
+func (s *Setup) client(m config.Model, hide *redact.Redactor) (agent.Model, error) {
 	if m.Provider == "offline" {
 		return &model.Offline{}, nil
 	}
 	return model.NewClient(model.Options{
-		BaseURL: m.BaseURL, Key: s.Getenv(m.APIKeyEnv), KeyName: m.APIKeyEnv, Name: m.Name,
+		BaseURL: m.BaseURL, Key: s.Getenv(m.APIKeyEnv), KeyName: cmp.Or(m.APIKeyEnv, "api_key_env"), Name: m.Name,
 		MaxOutput: int(m.MaxOutput), IdleTimeout: time.Duration(m.IdleTimeout), Retries: int(m.Retries), Redact: hide.String,
 	})
 }
 
-// CheckModel says why the model could not be asked.
-func (s *Setup) CheckModel() error {
-	_, err := s.client(nil)
+// CheckModel says why a model of the configuration could not be asked.
+func (s *Setup) CheckModel(m config.Model) error {
+	_, err := s.client(m, nil)
 	return err
 }
 

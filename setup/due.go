@@ -128,7 +128,7 @@ func (s *Setup) affords(task string) error {
 	if err != nil {
 		return nil
 	}
-	m, ok := ag.Model.(*budget.Model)
+	m, ok := ag.Likely().(*budget.Model)
 	if !ok {
 		return nil
 	}

@@ -111,7 +111,13 @@ func with(h home.Home, p Process, c config.Config) *Setup {
 
 // ownKeys are the variables that hold keys of Rouse's own.
 func (s *Setup) ownKeys() []string {
-	return []string{s.Config.Model.APIKeyEnv, s.Config.Notebook.TokenEnv, vault.KeyVariable}
+	keys := []string{s.Config.Model.APIKeyEnv, s.Config.Notebook.TokenEnv, vault.KeyVariable}
+	for _, f := range s.Config.Model.Fallback {
+		if f.APIKeyEnv != "" {
+			keys = append(keys, f.APIKeyEnv)
+		}
+	}
+	return keys
 }
 
 // secretNames are the variables whose values are hidden, beside those that are
@@ -188,6 +194,6 @@ func Vault(h home.Home, p Process) vault.Vault {
 func (s *Setup) harmless() []string {
 	return slices.DeleteFunc(slices.Clone(s.Environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return redact.IsSecretName(name) || name == s.Config.Model.APIKeyEnv || slices.Contains(s.Config.Secrets, name)
+		return redact.IsSecretName(name) || slices.Contains(s.secretNames(), name)
 	})
 }

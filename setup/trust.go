@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +16,11 @@ import (
 func (s *Setup) found() (f trust.Found) {
 	f.BaseURL, f.Overridden = s.Config.FileURL()
 	f.Asked = s.Config.Model.BaseURL
+	for _, m := range s.Config.Model.Fallback {
+		if m.BaseURL != "" || m.APIKeyEnv != "" {
+			f.Fallback = append(f.Fallback, trust.Address{URL: m.BaseURL, Key: m.APIKeyEnv})
+		}
+	}
 	for _, v := range s.Dotenv.Added { // a tool can write .env, too
 		if v.Name == "OPENAI_BASE_URL" && v.Value != "" {
 			f.BaseURL, f.Overridden, f.Where = v.Value, false, "OPENAI_BASE_URL in .env"
@@ -80,11 +84,17 @@ func (s *Setup) Accept() (accepted []string, err error) {
 	if err != nil {
 		return accepted, err
 	}
-	if s.CheckURL() != nil {
-		if err := trust.Accept(s.Home, disk.OS{}, s.found().SetBaseURL); err != nil {
+	f := s.found()
+	f.Servers = nil
+	for _, changed := range s.known().Check(f) {
+		set := f.SetBaseURL
+		if changed.Fallback {
+			set = f.SetFallback
+		}
+		if err := trust.Accept(s.Home, disk.OS{}, set); err != nil {
 			return accepted, err
 		}
-		accepted = append(accepted, cmp.Or(s.found().Where, "model.base_url as rouse.yaml has it"))
+		accepted = append(accepted, changed.What)
 	}
 	return accepted, nil
 }

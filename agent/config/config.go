@@ -59,6 +59,8 @@ type Model struct {
 	MaxOutput   Whole    `yaml:"max_output"` // tokens of one reply
 	IdleTimeout Duration `yaml:"idle_timeout"`
 	Retries     Whole    `yaml:"retries"`
+	// Fallback are asked, in this order, where the model is away.
+	Fallback []Fallback `yaml:"fallback"`
 }
 
 // Cycle bounds one cycle.
@@ -220,6 +222,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("model.protocol %q: use auto, tools or json", m.Protocol)
 	case !variable().MatchString(m.APIKeyEnv):
 		return errors.New("model.api_key_env: name the environment variable that holds the key, not the key")
+	case m.checkFallback() != nil:
+		return m.checkFallback()
 	case m.Retries < 0:
 		return errors.New("model.retries must not be below 0")
 	case o.Threshold < 256 || o.Threshold > 16<<10:
@@ -243,7 +247,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), checkURL(m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.
@@ -289,14 +293,14 @@ func (c *Config) checkLists() error {
 // variable matches the names of environment variables that a shell can set.
 var variable = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func checkURL(base string) error {
+func checkURL(key, base string) error {
 	if base == "" {
 		return nil
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || !oneOf(u.Scheme, "http", "https") {
 		// The value may hold a password.
-		return errors.New("model.base_url, or OPENAI_BASE_URL: use an address such as http://127.0.0.1:11434/v1")
+		return fmt.Errorf("%s: use an address such as http://127.0.0.1:11434/v1", key)
 	}
 	return nil
 }

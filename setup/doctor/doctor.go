@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rouse/agent"
+	"rouse/agent/config"
 	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/vault"
@@ -41,7 +42,8 @@ func (d Doctor) Examine(h home.Home) []setup.Check {
 	if err != nil {
 		return append(checks, setup.Check{Check: "configuration", Found: err.Error(), Hint: "mend rouse.yaml"})
 	}
-	checks = append(checks, setup.Check{Check: "configuration", OK: true, Found: h.Rel(h.Config())}, d.checkModel(s))
+	checks = append(checks, setup.Check{Check: "configuration", OK: true, Found: h.Rel(h.Config())})
+	checks = append(checks, d.checkModels(s)...)
 	checks = append(checks, checkTools(s)...)
 	checks = append(checks, checkServers(s)...)
 	for _, g := range append(proc.Enforced(), d.guard()) {
@@ -165,16 +167,27 @@ func checkTools(s *setup.Setup) []setup.Check {
 // modelPatience is how long the doctor waits for the model's server.
 const modelPatience = 10 * time.Second
 
-func (d Doctor) checkModel(s *setup.Setup) setup.Check {
-	m := s.Config.Model
-	if err := s.CheckURL(); err != nil { // the key is not sent there
-		return setup.Check{Check: "model", Found: err.Error()}
+func (d Doctor) checkModels(s *setup.Setup) []setup.Check {
+	if err := s.CheckURL(); err != nil { // no key is sent there
+		return []setup.Check{{Check: "model", Found: err.Error()}}
 	}
+	checks := []setup.Check{d.checkModel(s, s.Config.Model, "model")}
+	for i, m := range s.Config.Model.Fallbacks() {
+		c := d.checkModel(s, m, fmt.Sprintf("model.fallback[%d]", i))
+		c.Check = "fallback"
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// checkModel asks the server of a model for its list of models; key is where
+// rouse.yaml has the model.
+func (d Doctor) checkModel(s *setup.Setup, m config.Model, key string) setup.Check {
 	if m.Provider == "offline" {
 		return setup.Check{Check: "model", OK: true, Found: "offline: it carries out tasks that are written as calls",
 			Hint: "for a real model set " + m.APIKeyEnv + ", or OPENAI_BASE_URL for a local server"}
 	}
-	if err := s.CheckModel(); err != nil {
+	if err := s.CheckModel(m); err != nil {
 		return setup.Check{Check: "model", Found: err.Error()}
 	}
 	base := cmp.Or(m.BaseURL, "https://api.openai.com/v1")
@@ -182,11 +195,11 @@ func (d Doctor) checkModel(s *setup.Setup) setup.Check {
 	status, err := ask(strings.TrimRight(base, "/")+"/models", d.Getenv(m.APIKeyEnv))
 	switch {
 	case err != nil:
-		return setup.Check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and model.base_url"}
+		return setup.Check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and " + key + ".base_url"}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return setup.Check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status), Hint: "check the key in " + m.APIKeyEnv}
 	case status == http.StatusNotFound:
-		return setup.Check{Check: "model", Found: found + ": HTTP 404", Hint: "does model.base_url end in /v1?"}
+		return setup.Check{Check: "model", Found: found + ": HTTP 404", Hint: "does " + key + ".base_url end in /v1?"}
 	case status >= 500:
 		return setup.Check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status)}
 	}

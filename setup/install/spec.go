@@ -87,5 +87,10 @@ func CheckAlone(h home.Home, d *setup.Dotenv) error {
 		return fmt.Errorf("without this terminal's environment the model has neither key nor address: write model.base_url into rouse.yaml, "+
 			"or %s=… into %s (mode 0600), or set model.provider: offline", bare.Model.APIKeyEnv, h.Env())
 	}
+	for i, f := range bare.Model.Fallback {
+		if f.APIKeyEnv != "" && env[f.APIKeyEnv] == "" {
+			return fmt.Errorf("without this terminal's environment model.fallback[%d], %s, has no key: write %s=… into %s (mode 0600)", i, f.Name, f.APIKeyEnv, h.Env())
+		}
+	}
 	return nil
 }
