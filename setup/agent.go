@@ -27,9 +27,6 @@ import (
 	"rouse/tools/web"
 )
 
-// Agent is the agent of the home.
-func (s *Setup) Agent() (*agent.Agent, error) { return s.agent() }
-
 func (s *Setup) newAgent() (*agent.Agent, error) {
 	hide, err := s.hidden()
 	if err == nil {
@@ -102,9 +99,6 @@ func (s *Setup) Observations() observation.Options {
 		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Codec: observation.Codec(o.Codec), PreviewChars: int(o.PreviewChars), Now: s.Now,
 	}
 }
-
-// Tools are the tools that need nothing running.
-func (s *Setup) Tools() (*tools.Set, error) { return s.tools() }
 
 func (s *Setup) newTools() (*tools.Set, error) {
 	c, workspace := s.Config.Tools, s.Home.Folder(s.Config.Workspace)
@@ -204,9 +198,6 @@ func (s *Setup) CheckModel(m config.Model) error {
 	_, err := s.client(m, nil)
 	return err
 }
-
-// Budget is what the home may still spend.
-func (s *Setup) Budget() (*budget.Budget, error) { return s.budget() }
 
 func (s *Setup) newBudget() (*budget.Budget, error) {
 	amount := func(l config.Limit) budget.Amount {

@@ -54,7 +54,8 @@ func (p Process) Getenv(name string) string {
 	return ""
 }
 
-// Setup is a home that is open. It may be used by several goroutines.
+// Setup is a home that is open, with what is made of it when somebody first asks.
+// It may be used by several goroutines.
 type Setup struct {
 	Process
 	Home   home.Home
@@ -64,14 +65,15 @@ type Setup struct {
 	mu          sync.Mutex
 	private     map[string]string // secrets that were read from files, by name
 
-	runner      func() *proc.Runner
-	prices      func() (budget.Prices, error)
-	budget      func() (*budget.Budget, error)
-	ledger      func() *schedule.Ledger
-	servers     func() (mcp.Config, error)
+	Runner  func() *proc.Runner            // starts processes, in an environment without secrets
+	Prices  func() (budget.Prices, error)  // those of prices.yaml
+	Budget  func() (*budget.Budget, error) // what the home may still spend
+	Slots   func() *schedule.Ledger        // what became of the slots of its schedule
+	Servers func() (mcp.Config, error)     // those that .mcp.json names
+	Tools   func() (*tools.Set, error)     // those that need nothing running
+	Agent   func() (*agent.Agent, error)
+
 	credentials func() (credentials, error)
-	tools       func() (*tools.Set, error)
-	agent       func() (*agent.Agent, error)
 }
 
 // Open reads the configuration of a home, and its .env unless p has it.
@@ -96,16 +98,16 @@ func Open(h home.Home, p Process) (*Setup, error) {
 func with(h home.Home, p Process, c config.Config) *Setup {
 	s := &Setup{Process: p, Home: h, Config: c}
 	s.environment = sync.OnceValue(func() *redact.Redactor { return redact.FromEnv(p.Environ, s.secretNames()) })
-	s.runner = sync.OnceValue(func() *proc.Runner {
+	s.Runner = sync.OnceValue(func() *proc.Runner {
 		return &proc.Runner{Mark: rand.Text(), Env: proc.Environ(s.harmless())}
 	})
-	s.prices = sync.OnceValues(func() (budget.Prices, error) { return budget.LoadPrices(h.Prices()) })
-	s.budget = sync.OnceValues(s.newBudget)
-	s.ledger = sync.OnceValue(func() *schedule.Ledger { return Ledger(h, p.Now) })
-	s.servers = sync.OnceValues(s.readServers)
+	s.Prices = sync.OnceValues(func() (budget.Prices, error) { return budget.LoadPrices(h.Prices()) })
+	s.Budget = sync.OnceValues(s.newBudget)
+	s.Slots = sync.OnceValue(func() *schedule.Ledger { return Ledger(h, p.Now) })
+	s.Servers = sync.OnceValues(s.readServers)
 	s.credentials = sync.OnceValues(s.readCredentials)
-	s.tools = sync.OnceValues(s.newTools)
-	s.agent = sync.OnceValues(s.newAgent)
+	s.Tools = sync.OnceValues(s.newTools)
+	s.Agent = sync.OnceValues(s.newAgent)
 	return s
 }
 
@@ -162,18 +164,6 @@ func (s *Setup) readServers() (mcp.Config, error) {
 	}
 	return c, err
 }
-
-// Runner starts processes, in an environment without secrets.
-func (s *Setup) Runner() *proc.Runner { return s.runner() }
-
-// Prices are those of prices.yaml.
-func (s *Setup) Prices() (budget.Prices, error) { return s.prices() }
-
-// Servers are the MCP servers that .mcp.json names.
-func (s *Setup) Servers() (mcp.Config, error) { return s.servers() }
-
-// Slots is the ledger of the home's slots.
-func (s *Setup) Slots() *schedule.Ledger { return s.ledger() }
 
 // Ledger is that of the slots of a home that need not be open.
 func Ledger(h home.Home, now func() time.Time) *schedule.Ledger {
