@@ -112,7 +112,7 @@ func (s *Setup) newTools() (*tools.Set, error) {
 	list = append(list, web.Get(web.Options{Timeout: time.Duration(c.HTTP.Timeout), MaxBytes: most, Allow: c.HTTP.Allow, Redact: s.Hidden()}))
 	exec := command.Exec{Runner: s.Runner(), Dir: workspace, Timeout: timeout, MaxOutput: most}
 	for i, spec := range c.Commands {
-		t, err := command.Tool(command.Spec(spec), exec)
+		t, err := command.Tool(spec, exec)
 		if err != nil {
 			return nil, fmt.Errorf("tools.commands[%d]: %w", i, err)
 		}
@@ -174,7 +174,7 @@ func (s *Setup) within(b *budget.Budget, m config.Model, hide *redact.Redactor) 
 		return nil, err
 	}
 	price, _ := prices.Of(m.Name)
-	if s.Config.Limits.Limited() && m.Provider != "offline" {
+	if s.Config.Limits.Money() && m.Provider != "offline" {
 		if price, err = prices.Need(m.Name); err != nil {
 			return nil, err
 		}
@@ -200,14 +200,7 @@ func (s *Setup) CheckModel(m config.Model) error {
 }
 
 func (s *Setup) newBudget() (*budget.Budget, error) {
-	amount := func(l config.Limit) budget.Amount {
-		return budget.Amount{Tokens: int64(l.Tokens), Money: budget.Money(l.Money), Calls: int64(l.Calls)}
-	}
-	l := s.Config.Limits
-	b := &budget.Budget{
-		Path: s.Home.Spend(), Now: s.Now,
-		Limits: budget.Limits{Call: amount(l.Call), Cycle: amount(l.Cycle), Day: amount(l.Day), Month: amount(l.Month)},
-	}
+	b := &budget.Budget{Path: s.Home.Spend(), Now: s.Now, Limits: s.Config.Limits}
 	if !b.Limited() {
 		return b, nil
 	}
@@ -238,11 +231,7 @@ func (s *Setup) Watched() (paths []string) {
 func (s *Setup) Notifier() *notify.Notifier { return s.notifier(s.Redactor()) }
 
 func (s *Setup) notifier(hide *redact.Redactor) *notify.Notifier {
-	n := &notify.Notifier{Path: s.Home.Told(), Home: s.Home.Dir, Runner: s.Runner(), Redact: hide, Now: s.Now, Once: s.once()}
-	for _, sink := range s.Config.Notify {
-		n.Sinks = append(n.Sinks, notify.Sink(sink))
-	}
-	return n
+	return &notify.Notifier{Path: s.Home.Told(), Home: s.Home.Dir, Sinks: s.Config.Notify, Runner: s.Runner(), Redact: hide, Now: s.Now, Once: s.once()}
 }
 
 // Heartbeat is the home's sign of life.

@@ -11,7 +11,6 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/budget"
-	"rouse/agent/config"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/schedule"
@@ -121,7 +120,7 @@ const budgetPatience = 2 * time.Second
 // affords says whether the limits leave room for the first request of a cycle and
 // one call of a tool. Whatever else is wrong is for the cycle to say.
 func (s *Setup) affords(task string) error {
-	if s.Config.Limits == (config.Limits{}) {
+	if s.Config.Limits == (budget.Limits{}) {
 		return nil
 	}
 	ag, err := s.Agent()

@@ -182,5 +182,5 @@ func need(t *testing.T, s *Setup) (tokens int64, money budget.Money) {
 	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Tokens == 0 {
 		t.Fatal(err, line)
 	}
-	return r.Tokens, r.Money
+	return int64(r.Tokens), r.Money
 }

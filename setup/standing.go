@@ -25,17 +25,10 @@ type Standing struct {
 	NextWake *time.Time `json:"next_wake"`
 	// Again is the slot that is tried again next; nil if there is none.
 	Again       *Slot           `json:"again,omitempty"`
-	Limits      []Use           `json:"limits"`
+	Limits      []budget.Use    `json:"limits"`
 	Disk        *retention.Size `json:"disk"`
 	Undelivered []Undelivered   `json:"undelivered"`
 	Problems    []string        `json:"problems"`
-}
-
-// Use is how much of a limit is used.
-type Use struct {
-	Name  string `json:"name"`
-	Used  string `json:"used"`
-	Limit string `json:"limit"`
 }
 
 // Undelivered is a notification that a sink did not take yet.
@@ -68,7 +61,7 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 }
 
 func newStanding() Standing {
-	return Standing{Problems: []string{}, Limits: []Use{}, Undelivered: []Undelivered{}}
+	return Standing{Problems: []string{}, Limits: []budget.Use{}, Undelivered: []Undelivered{}}
 }
 
 // Standing sums up the schedule, the limits, the disk and what people were to be
@@ -147,7 +140,7 @@ func (s *Setup) addLimits(st *Standing) error {
 
 // Uses is how much of the limits of the day and the month is used, nothing before
 // the first cycle.
-func (s *Setup) Uses() (list []Use, err error) {
+func (s *Setup) Uses() ([]budget.Use, error) {
 	b, err := s.Budget()
 	if err != nil || b.Limits.Day == (budget.Amount{}) && b.Limits.Month == (budget.Amount{}) {
 		return nil, err
@@ -157,11 +150,7 @@ func (s *Setup) Uses() (list []Use, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
 	defer cancel()
-	uses, err := b.Uses(ctx)
-	for _, u := range uses {
-		list = append(list, Use(u))
-	}
-	return list, err
+	return b.Uses(ctx)
 }
 
 // tellFor is how long the status speaks of a notification that did not arrive.

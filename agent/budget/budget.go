@@ -37,9 +37,9 @@ import (
 
 // Amount is what something uses or may use. In a limit, 0 is none.
 type Amount struct {
-	Tokens int64 `json:"tokens,omitempty"`
-	Money  Money `json:"money,omitempty"`
-	Calls  int64 `json:"calls,omitempty"` // of tools
+	Tokens Count `json:"tokens,omitempty" yaml:"tokens"`
+	Money  Money `json:"money,omitempty" yaml:"money"`
+	Calls  Count `json:"calls,omitempty" yaml:"calls"` // of tools
 }
 
 func (a Amount) plus(b Amount) Amount {
@@ -50,8 +50,17 @@ func (a Amount) minus(b Amount) Amount {
 	return Amount{a.Tokens - b.Tokens, a.Money - b.Money, a.Calls - b.Calls}
 }
 
-// Limits are the most that may be used; what is 0 has no limit.
-type Limits struct{ Call, Cycle, Day, Month Amount }
+// Limits are the most that one request, a cycle, a day and a month may use; what is
+// 0 has no limit.
+type Limits struct {
+	Call  Amount `yaml:"call"`
+	Cycle Amount `yaml:"cycle"`
+	Day   Amount `yaml:"day"`
+	Month Amount `yaml:"month"`
+}
+
+// Money says whether money is limited anywhere, so that a price is needed.
+func (l Limits) Money() bool { return l.Call.Money+l.Cycle.Money+l.Day.Money+l.Month.Money > 0 }
 
 // Exceeded says that something would not fit a limit, and was not done.
 type Exceeded struct {
@@ -153,16 +162,6 @@ func (b *Budget) Call(ctx context.Context) error {
 	return err
 }
 
-// Spent says what the ledger has for the day and the month.
-func (b *Budget) Spent(ctx context.Context) (day, month Amount, err error) {
-	err = b.locked(ctx, func() error {
-		today := b.today()
-		day, month = b.read.days[today], b.read.month(today[:len("2006-01")])
-		return nil
-	})
-	return day, month, err
-}
-
 func (b *Budget) now() time.Time { return clock.Now(b.Now) }
 
 const dayForm = "2006-01-02"
@@ -200,9 +199,9 @@ type part struct {
 func (b *Budget) parts(s scope, want Amount) []part {
 	money := func(n int64) string { return Money(n).String() + b.unit() }
 	return []part{
-		{s.name + "_tokens", s.limit.Tokens, s.used.Tokens, want.Tokens, counted("token")},
+		{s.name + "_tokens", int64(s.limit.Tokens), int64(s.used.Tokens), int64(want.Tokens), counted("token")},
 		{s.name + "_money", int64(s.limit.Money), int64(s.used.Money), int64(want.Money), money},
-		{s.name + "_calls", s.limit.Calls, s.used.Calls, want.Calls, counted("tool call")},
+		{s.name + "_calls", int64(s.limit.Calls), int64(s.used.Calls), int64(want.Calls), counted("tool call")},
 	}
 }
 
@@ -251,8 +250,13 @@ func (b *Budget) warning(want Amount) (text string) {
 	return text
 }
 
-// Use says in words how much of a limit of the day or the month is used.
-type Use struct{ Name, Used, Limit string }
+// Use says in words how much of a limit of the day or the month is used. Its JSON is
+// that of `rouse status`.
+type Use struct {
+	Name  string `json:"name"`
+	Used  string `json:"used"`
+	Limit string `json:"limit"`
+}
 
 // Uses lists the limits of the day and the month.
 func (b *Budget) Uses(ctx context.Context) (list []Use, err error) {

@@ -61,7 +61,7 @@ func TestLimits(t *testing.T) {
 func TestCalendar(t *testing.T) {
 	now, dir := noon, t.TempDir()
 	b := open(dir, Limits{Cycle: Amount{Tokens: 10}, Day: Amount{Tokens: 15}, Month: Amount{Tokens: 20}}, &now)
-	try := func(cycle string, n int64, want string) Held {
+	try := func(cycle string, n Count, want string) Held {
 		t.Helper()
 		b.Begin(cycle)
 		h, err := b.Reserve(t.Context(), Amount{Tokens: n})
@@ -93,7 +93,7 @@ func TestWarning(t *testing.T) {
 	now := noon
 	b := open(t.TempDir(), Limits{Day: Amount{Tokens: 100, Calls: 2}}, &now)
 	for _, tt := range []struct {
-		tokens int64
+		tokens Count
 		warned bool
 	}{{70, false}, {10, false}, {1, true}, {19, true}} {
 		h, err := b.Reserve(t.Context(), Amount{Tokens: tt.tokens})
@@ -169,7 +169,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("%d bytes of %d are left", info.Size(), before)
 	}
 	// The days before today have 295, 300 and 300 of the rest.
-	if want := int64(100*7 + 50 + 60); day.Tokens != want || month.Tokens != want+895*7 || month.Calls != 995 {
+	if want := Count(100*7 + 50 + 60); day.Tokens != want || month.Tokens != want+895*7 || month.Calls != 995 {
 		t.Errorf("day %+v, month %+v", day, month)
 	}
 	must(b.Settle(live, Amount{Tokens: 1}))
@@ -177,7 +177,7 @@ func TestCompact(t *testing.T) {
 	next := open(dir, limits, &now)
 	day, _, err = next.Spent(t.Context())
 	must(err)
-	if want := int64(100*7 + 1 + 60); day.Tokens != want {
+	if want := Count(100*7 + 1 + 60); day.Tokens != want {
 		t.Errorf("after settling: %+v, want %d", day, want)
 	}
 	next.Begin("a")
@@ -262,4 +262,14 @@ func TestDamage(t *testing.T) {
 	if err := b.Call(t.Context()); err == nil || !strings.Contains(err.Error(), "spend.jsonl is not a regular file; move it away") {
 		t.Error(err)
 	}
+}
+
+// Spent says what the ledger has for the day and the month.
+func (b *Budget) Spent(ctx context.Context) (day, month Amount, err error) {
+	err = b.locked(ctx, func() error {
+		today := b.today()
+		day, month = b.read.days[today], b.read.month(today[:len("2006-01")])
+		return nil
+	})
+	return day, month, err
 }

@@ -235,17 +235,5 @@ func (b *Budget) compact() error {
 	if err := disk.Replace(b.disk(), b.Path, text, 0o600); err != nil {
 		return err
 	}
-	return b.reread()
-}
-
-// reread takes the ledger as it now is.
-func (b *Budget) reread() error {
-	data, err := os.ReadFile(b.Path)
-	if err != nil {
-		return err
-	}
-	b.file, err = os.Stat(b.Path)
-	b.read, b.offset = newBook(), int64(len(data))
-	b.applyAll(data)
-	return err
+	return b.catchUp()
 }

@@ -106,7 +106,7 @@ func (m *Model) worst(estimate int) Amount {
 	input := int64(math.Ceil(float64(estimate) * max(1, m.factor)))
 	output := int64(m.MaxOutput)
 	dearest := max(m.Price.Input, m.Price.Cached)
-	return Amount{Tokens: input + output, Money: Price{Input: dearest, Output: m.Price.Output}.Cost(input, 0, output)}
+	return Amount{Tokens: Count(input + output), Money: Price{Input: dearest, Output: m.Price.Output}.Cost(input, 0, output)}
 }
 
 // settle counts what a request used. Where that is not known, as after a request
@@ -120,7 +120,7 @@ func (m *Model) settle(held Held, estimate int, reply model.Reply, err error) {
 	case err == nil && u.Input+u.Output > 0:
 		m.learn(estimate, u.Input)
 		_ = m.Budget.Settle(held, Amount{
-			Tokens: int64(u.Input) + int64(u.Output),
+			Tokens: Count(u.Input + u.Output),
 			Money:  m.Price.Cost(int64(u.Input), int64(u.Cached), int64(u.Output)),
 		})
 	}

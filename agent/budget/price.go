@@ -32,6 +32,16 @@ func (m Money) String() string {
 // MarshalJSON writes a number of units.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
+// UnmarshalYAML reads a limit: a number of units above 0, such as 0.25.
+func (m *Money) UnmarshalYAML(n *yaml.Node) error {
+	v, err := ParseMoney(n.Value)
+	if err != nil || v <= 0 {
+		return fmt.Errorf("line %d: %q is not an amount of money above 0, such as 0.25; leave the key out for no limit", n.Line, n.Value)
+	}
+	*m = v
+	return nil
+}
+
 // UnmarshalJSON reads a number of units.
 func (m *Money) UnmarshalJSON(data []byte) (err error) {
 	*m, err = ParseMoney(string(data))
@@ -45,6 +55,20 @@ func ParseMoney(text string) (Money, error) {
 		return 0, fmt.Errorf("%q is not an amount of money; write a number such as 0.25", text)
 	}
 	return Money(math.Round(v * billion)), nil
+}
+
+// Count is a number of tokens or calls.
+type Count int64
+
+// UnmarshalYAML reads a limit, which may be written as 200_000. It refuses 0, which
+// would not mean what it seems to.
+func (c *Count) UnmarshalYAML(n *yaml.Node) error {
+	v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 10, 64)
+	if err != nil || v <= 0 || v > 1e15 {
+		return fmt.Errorf("line %d: %q is not a whole number above 0; leave the key out for no limit", n.Line, n.Value)
+	}
+	*c = Count(v)
+	return nil
 }
 
 // Price is what a million tokens cost.
@@ -91,26 +115,19 @@ func LoadPrices(path string) (p Prices, err error) {
 
 func parsePrices(data []byte) (Prices, error) {
 	var file struct {
-		Currency string               `yaml:"currency"`
-		Models   map[string]yamlPrice `yaml:"models"`
+		Currency string           `yaml:"currency"`
+		Models   map[string]Price `yaml:"models"`
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
 		return Prices{}, errors.New(yamlerror.Text(err))
 	}
-	p := Prices{file.Currency, map[string]Price{}}
-	for name, price := range file.Models {
-		p.models[name] = Price(price)
-	}
-	return p, nil
+	return Prices{file.Currency, file.Models}, nil
 }
 
-// yamlPrice reads a price strictly.
-type yamlPrice Price
-
 // UnmarshalYAML wants input and output, and nothing that is not a price.
-func (p *yamlPrice) UnmarshalYAML(n *yaml.Node) error {
+func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 	set := map[string]*Money{"input": &p.Input, "cached": &p.Cached, "output": &p.Output}
 	seen := map[string]bool{}
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {

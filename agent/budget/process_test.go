@@ -50,7 +50,7 @@ func race(dir string) {
 			fmt.Println("error", err)
 			return
 		}
-		used := int64(rand.IntN(request)) + 1
+		used := Count(rand.IntN(request)) + 1
 		if rand.IntN(10) == 0 {
 			used = request + above
 		}
@@ -159,7 +159,7 @@ func TestRace(t *testing.T) {
 			t.Errorf("%d tokens of %d were spent", spent, limit)
 		}
 		b := &Budget{Path: dir + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: limit}}}
-		if day, _, err := b.Spent(t.Context()); err != nil || day.Tokens < int64(spent-kills*above) { // of who is killed the reservation stands
+		if day, _, err := b.Spent(t.Context()); err != nil || day.Tokens < Count(spent-kills*above) { // of who is killed the reservation stands
 			t.Errorf("the ledger has %d tokens (%v), %d were spent", day.Tokens, err, spent)
 		}
 	}
@@ -170,7 +170,7 @@ func TestRace(t *testing.T) {
 // spend makes some requests as one process would, and gives what it sent and
 // what of that was told to be durable. A request is sent only where its
 // reservation succeeded.
-func spend(f disk.FS, dir string, n int) (sent int64) {
+func spend(f disk.FS, dir string, n int) (sent Count) {
 	b := &Budget{Path: dir + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: 1000}}, Disk: f}
 	for range n {
 		h, err := b.Reserve(context.Background(), Amount{Tokens: 100})
@@ -262,8 +262,8 @@ func TestModel(t *testing.T) {
 	tests := []struct {
 		name  string
 		next  scripted
-		limit int64 // tokens a day
-		want  int64
+		limit Count // tokens a day
+		want  Count
 		err   string
 	}{
 		{"settled", scripted{reply: used}, 1000, 10, ""},

@@ -23,6 +23,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/lazy"
 	"rouse/internal/yamlerror"
+	"rouse/tools/command"
 )
 
 // Config is what rouse.yaml says, with the defaults filled in.
@@ -115,15 +116,7 @@ type Tools struct {
 		// Allow are hosts exempt from the private-address guard.
 		Allow []string `yaml:"allow"`
 	} `yaml:"http"`
-	Commands []Command `yaml:"commands"`
-}
-
-// Command is a tool made of a command line.
-type Command struct {
-	Name        string         `yaml:"name"`
-	Description string         `yaml:"description"`
-	Parameters  map[string]any `yaml:"parameters"`
-	Argv        []string       `yaml:"argv"`
+	Commands []command.Spec `yaml:"commands"`
 }
 
 // Default is the configuration of a home that says nothing.

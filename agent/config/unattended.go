@@ -4,43 +4,27 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/agent/budget"
+	"rouse/agent/notify"
 )
 
 // Unattended is what a home needs that nobody looks at.
 type Unattended struct {
-	Limits   Limits   `yaml:"limits"`
-	Failures Failures `yaml:"failures"`
-	Notify   []Sink   `yaml:"notify"`
+	Limits   budget.Limits `yaml:"limits"`
+	Failures Failures      `yaml:"failures"`
+	Notify   []notify.Sink `yaml:"notify"`
 	// Heartbeat is a URL that is asked, or a file that is touched, relative to
 	// the home.
 	Heartbeat string    `yaml:"heartbeat"`
 	Retention Retention `yaml:"retention"`
 }
-
-// Limits are the most that one request, a cycle, a day and a month may use.
-type Limits struct {
-	Call  Limit `yaml:"call"`
-	Cycle Limit `yaml:"cycle"`
-	Day   Limit `yaml:"day"`
-	Month Limit `yaml:"month"`
-}
-
-// Limit is the most of each thing that may be used; what is 0 has no limit.
-type Limit struct {
-	Tokens Count `yaml:"tokens"`
-	Money  Money `yaml:"money"`
-	Calls  Count `yaml:"calls"` // of tools
-}
-
-// Limited says whether money is limited anywhere, so that a price is needed.
-func (l Limits) Limited() bool { return l.Call.Money+l.Cycle.Money+l.Day.Money+l.Month.Money > 0 }
 
 // checkLimits reports a limit without a number, which package yaml takes for none.
 func checkLimits(text []byte) error {
@@ -67,12 +51,6 @@ type Failures struct {
 	// PauseAfter is after how many cycles in a row that failed for the same
 	// cause; 0 is never.
 	PauseAfter Whole `yaml:"pause_after"`
-}
-
-// Sink takes notifications; one of its fields is set.
-type Sink struct {
-	Command []string `yaml:"command"` // the program and its arguments
-	File    string   `yaml:"file"`    // relative to the home
 }
 
 // Retention is how long what cycles leave is kept.
@@ -112,32 +90,6 @@ func checkHeartbeat(target string) error {
 		// The value may hold a password.
 		return errors.New("heartbeat: use an http or https address, or a file")
 	}
-	return nil
-}
-
-// Count is a number above 0, which may be written as 200_000.
-type Count int64
-
-// UnmarshalYAML refuses 0, which would not mean what it seems to.
-func (c *Count) UnmarshalYAML(n *yaml.Node) error {
-	v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 10, 64)
-	if err != nil || v <= 0 || v > 1e15 {
-		return fmt.Errorf("line %d: %q is not a whole number above 0; leave the key out for no limit", n.Line, n.Value)
-	}
-	*c = Count(v)
-	return nil
-}
-
-// Money is an amount in billionths of the unit of prices.yaml.
-type Money int64
-
-// UnmarshalYAML reads a number of units above 0, such as 0.25.
-func (m *Money) UnmarshalYAML(n *yaml.Node) error {
-	v, err := strconv.ParseFloat(n.Value, 64)
-	if err != nil || !(v >= 1e-9 && v <= 1e9) {
-		return fmt.Errorf("line %d: %q is not an amount of money above 0, such as 0.25; leave the key out for no limit", n.Line, n.Value)
-	}
-	*m = Money(math.Round(v * 1e9))
 	return nil
 }
 

@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rouse/agent/budget"
+	"rouse/agent/notify"
 )
 
 func TestUnattended(t *testing.T) {
 	const day = 24 * time.Hour
 	c, err := load(t, "", nil)
-	if err != nil || c.Failures.PauseAfter != 5 || time.Duration(c.Retention.Keep) != 30*day || time.Duration(c.Retention.KeepFailed) != 90*day || c.Limits.Limited() {
+	if err != nil || c.Failures.PauseAfter != 5 || time.Duration(c.Retention.Keep) != 30*day || time.Duration(c.Retention.KeepFailed) != 90*day || c.Limits.Money() {
 		t.Errorf("%+v, %v", c.Unattended, err)
 	}
 	c, err = load(t, `
@@ -22,14 +25,14 @@ heartbeat: https://hc.example/uuid
 retention: {keep: 12h, keep_failed: 2d}
 `, nil)
 	want := Unattended{
-		Limits: Limits{
-			Call: Limit{Tokens: 50000}, Cycle: Limit{Calls: 100}, Day: Limit{Money: 250_000_000},
-			Month: Limit{Money: 5_000_000_000, Tokens: 1000000},
+		Limits: budget.Limits{
+			Call: budget.Amount{Tokens: 50000}, Cycle: budget.Amount{Calls: 100}, Day: budget.Amount{Money: 250_000_000},
+			Month: budget.Amount{Money: 5_000_000_000, Tokens: 1000000},
 		},
-		Notify:    []Sink{{Command: []string{"mail", "me"}}, {File: "alerts.jsonl"}},
+		Notify:    []notify.Sink{{Command: []string{"mail", "me"}}, {File: "alerts.jsonl"}},
 		Heartbeat: "https://hc.example/uuid", Retention: Retention{Age(12 * time.Hour), Age(2 * day)},
 	}
-	if diff := cmp.Diff(want, c.Unattended); diff != "" || err != nil || !c.Limits.Limited() {
+	if diff := cmp.Diff(want, c.Unattended); diff != "" || err != nil || !c.Limits.Money() {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }

@@ -59,8 +59,8 @@ type Event struct {
 
 // Sink takes events: one of its fields is set.
 type Sink struct {
-	Command []string // gets the event on its standard input
-	File    string   // gets a line for each event
+	Command []string `yaml:"command"` // a program and its arguments, gets the event on its standard input
+	File    string   `yaml:"file"`    // gets a line for each event; relative to the home
 }
 
 // name is what a sink is called in the state.

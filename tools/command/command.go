@@ -19,20 +19,20 @@ import (
 // Spec declares a tool in the configuration.
 type Spec struct {
 	// Name matches [A-Za-z0-9_-]{1,64}.
-	Name string
+	Name string `yaml:"name"`
 	// Description is the Markdown that the model reads.
-	Description string
+	Description string `yaml:"description"`
 	// Parameters is a JSON Schema of type object, as decoded from YAML; nil is
 	// no parameters. Each one is a string, number, integer or boolean, and has
 	// its place in Argv.
-	Parameters map[string]any
+	Parameters map[string]any `yaml:"parameters"`
 	// Argv is the program, by name or absolute path, and its arguments. {name}
 	// stands for the value of the parameter of that name; all other braces for
 	// themselves. A value stays inside its one argument. An argument that
 	// refers to an optional parameter that a call leaves out is left out too.
 	// A value that begins an argument must not begin with "-", where a program
 	// would take it for an option, unless it is a number or "--" stands before.
-	Argv []string
+	Argv []string `yaml:"argv"`
 }
 
 // Tool makes the tool that s declares. Its parameters and nothing else may be
