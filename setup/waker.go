@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"rouse/agent/schedule"
 	"rouse/home"
 	"rouse/internal/proc"
+	"rouse/internal/text"
 )
 
 // Waker wakes homes as their schedules say, each in a process of its own:
@@ -65,7 +65,7 @@ func (w *Waker) wake(ctx context.Context, dir string) {
 	w.mu.Lock()
 	timeout := w.timeouts[dir] + cmp.Or(w.Hangs, 5*time.Minute)
 	w.mu.Unlock()
-	out := &firstBytes{left: 4 << 10}
+	out := &text.Ends{Head: 4 << 10}
 	exit, err := (&proc.Runner{Env: w.Environ}).Run(ctx, proc.Command{
 		Argv: []string{w.Program, "run", "--due", "--home", dir}, Dir: dir,
 		Stdout: out, Stderr: out, Timeout: timeout, Grace: cmp.Or(w.Grace, 30*time.Second),
@@ -76,20 +76,8 @@ func (w *Waker) wake(ctx context.Context, dir string) {
 	case exit.Cause == proc.TimedOut:
 		w.say(dir, fmt.Sprintf("the cycle hung and was ended after %s", timeout))
 	}
-	for line := range strings.Lines(out.String()) {
+	said, _, _ := out.Kept()
+	for line := range strings.Lines(string(said)) {
 		w.say(dir, strings.TrimSuffix(line, "\n"))
 	}
-}
-
-// firstBytes keeps the beginning of what is written to it.
-type firstBytes struct {
-	bytes.Buffer
-	left int
-}
-
-func (f *firstBytes) Write(p []byte) (int, error) {
-	n := min(len(p), f.left)
-	f.left -= n
-	f.Buffer.Write(p[:n])
-	return len(p), nil
 }

@@ -16,16 +16,16 @@ import (
 
 // Row is what a day, a cycle or a model has used, as the journals say.
 type Row struct {
-	Key      string // a local day such as 2026-04-30, a cycle, or a model
-	Cycles   int
-	Requests int // that were answered
-	Input    int64
-	Cached   int64 // of Input
-	Output   int64
-	Calls    int // of tools
-	Money    Money
+	Key      string `json:"-"` // a local day such as 2026-04-30, a cycle, or a model
+	Cycles   int    `json:"cycles"`
+	Requests int    `json:"requests"` // that were answered
+	Input    int64  `json:"input"`
+	Cached   int64  `json:"cached"` // of Input
+	Output   int64  `json:"output"`
+	Calls    int    `json:"calls"` // of tools
+	Money    Money  `json:"-"`
 	// Priced says that every model in it has a price.
-	Priced bool
+	Priced bool `json:"-"`
 }
 
 // Usage sums up the journals of a home, by "day", "cycle" or "model",

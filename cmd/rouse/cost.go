@@ -13,15 +13,10 @@ import (
 
 // cost is one row of `rouse cost --json`; only one of the first three is set.
 type cost struct {
-	Day      string        `json:"day,omitempty"`
-	Cycle    string        `json:"cycle,omitempty"`
-	Model    string        `json:"model,omitempty"`
-	Cycles   int           `json:"cycles"`
-	Requests int           `json:"requests"`
-	Input    int64         `json:"input"`
-	Cached   int64         `json:"cached"`
-	Output   int64         `json:"output"`
-	Calls    int           `json:"calls"`
+	Day   string `json:"day,omitempty"`
+	Cycle string `json:"cycle,omitempty"`
+	Model string `json:"model,omitempty"`
+	budget.Row
 	Money    *budget.Money `json:"money"`
 	Currency string        `json:"currency"`
 }
@@ -66,9 +61,7 @@ func (a *app) cost(s *setup.Setup, by string) error {
 func costs(rows []budget.Row, by, currency string) []cost {
 	list := make([]cost, 0, len(rows))
 	for _, r := range rows {
-		c := cost{
-			Cycles: r.Cycles, Requests: r.Requests, Input: r.Input, Cached: r.Cached, Output: r.Output, Calls: r.Calls, Currency: currency,
-		}
+		c := cost{Row: r, Currency: currency}
 		switch by {
 		case "day":
 			c.Day = r.Key

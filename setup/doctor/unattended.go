@@ -218,24 +218,15 @@ func canWrite(path string) error {
 
 // lookUp finds a program as the system does that starts it.
 func (d Doctor) lookUp(program, dir string) error {
-	paths := []string{program}
-	if strings.Contains(program, "/") {
-		if !filepath.IsAbs(program) {
-			paths[0] = filepath.Join(dir, program)
-		}
-	} else {
-		paths = nil
-		for _, d := range filepath.SplitList(d.Getenv("PATH")) {
-			paths = append(paths, filepath.Join(d, program))
-		}
+	path, err := proc.LookPath(program, d.Getenv("PATH"))
+	if err != nil {
+		return fmt.Errorf("%s is not in the PATH of the night, %s", program, d.Getenv("PATH"))
 	}
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return nil
-		}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
 	}
-	if strings.Contains(program, "/") {
-		return fmt.Errorf("%s is no program", paths[0])
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is no program", path)
 	}
-	return fmt.Errorf("%s is not in the PATH of the night, %s", program, d.Getenv("PATH"))
+	return nil
 }
