@@ -131,8 +131,8 @@ func TestUnreadableMemoryGetsNoKey(t *testing.T) {
 		}
 		r.must(os.WriteFile(r.home.Active(), []byte("goals: be good\n"), 0o600))
 		a, _ := r.agent(nil)
-		if _, err := a.RunOnce(t.Context()); err == nil || exists(r.home.JournalKey()) {
-			t.Errorf("%s: %v, a key is there: %v", damage, err, exists(r.home.JournalKey()))
+		if _, err := a.RunOnce(t.Context()); err == nil || disk.Exists(r.home.JournalKey()) {
+			t.Errorf("%s: %v, a key is there: %v", damage, err, disk.Exists(r.home.JournalKey()))
 		}
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
 	"rouse/agent/made"
 	"rouse/agent/notify"
+	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -18,22 +18,8 @@ import (
 // what each is in the journal, and what stat says of it.
 type left struct {
 	sums  map[string]string
-	stats map[string]version
+	stats map[string]disk.Stamp
 	found []journal.Changed // since the cycle before, and in this one
-}
-
-// version tells, for little, whether a file may have changed.
-type version struct {
-	size  int64
-	mtime time.Time
-}
-
-func statOf(path string) version {
-	info, err := os.Stat(path)
-	if err != nil {
-		return version{}
-	}
-	return version{info.Size(), info.ModTime()}
 }
 
 // watched are the files that only others change, by the names that the event wake
@@ -49,11 +35,11 @@ func (k *Keeper) watched() map[string]string {
 
 // look takes in how the home is at wake.
 func (k *Keeper) look(sums map[string]string, memory string) *left {
-	l := &left{sums: map[string]string{madeBin: sums[madeBin], k.memory(): memory}, stats: map[string]version{}}
+	l := &left{sums: map[string]string{madeBin: sums[madeBin], k.memory(): memory}, stats: map[string]disk.Stamp{}}
 	for name, path := range k.watched() {
-		l.sums[name], l.stats[name] = sums[name], statOf(path)
+		l.sums[name], l.stats[name] = sums[name], disk.StampOf(path)
 	}
-	l.stats[k.memory()] = statOf(k.Home.Active())
+	l.stats[k.memory()] = disk.StampOf(k.Home.Active())
 	return l
 }
 
@@ -117,14 +103,14 @@ func (k *Keeper) changed(c *record) []journal.Changed {
 		return nil // the next wake compares with how it began
 	}
 	for name, path := range k.watched() {
-		if now := statOf(path); now != c.left.stats[name] {
-			k.differs(c, name, k.sum(small(path)), now.mtime)
+		if now := disk.StampOf(path); now != c.left.stats[name] {
+			k.differs(c, name, k.sum(small(path)), now.Mod)
 		}
 	}
-	k.differs(c, madeBin, k.sum(listing(k.Home.Bin())), statOf(k.Home.Bin()).mtime)
-	if now := statOf(k.Home.Active()); now != c.left.stats[k.memory()] {
+	k.differs(c, madeBin, k.sum(listing(k.Home.Bin())), disk.StampOf(k.Home.Bin()).Mod)
+	if now := disk.StampOf(k.Home.Active()); now != c.left.stats[k.memory()] {
 		if hash, err := k.Home.Hash(); err == nil {
-			k.differs(c, k.memory(), hash, now.mtime)
+			k.differs(c, k.memory(), hash, now.Mod)
 		}
 	}
 	return c.left.found

@@ -178,8 +178,8 @@ func TestSweepWhatWriteFileLeft(t *testing.T) {
 		{Tool: "write_file", Args: json.RawMessage(`{"path":"no/such/f.txt"}`)},
 	}}
 	r.must(a.sweep(tr))
-	if exists(left) || !exists(mine) {
-		t.Errorf("left %v, mine %v", exists(left), exists(mine))
+	if disk.Exists(left) || !disk.Exists(mine) {
+		t.Errorf("left %v, mine %v", disk.Exists(left), disk.Exists(mine))
 	}
 }
 

@@ -44,7 +44,7 @@ func TestFullDisk(t *testing.T) {
 		if len(ids) != 2 || !strings.Contains(list[1].Error, "as the disk was full") {
 			t.Errorf("%d: %q, settled: %+v", when, ids, list[1])
 		}
-		if exists(r.home.Left(".full", ids[1])) {
+		if disk.Exists(r.home.Left(".full", ids[1])) {
 			t.Error("the word of it stays")
 		}
 	}

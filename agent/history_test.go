@@ -280,10 +280,10 @@ func (h *history) walk() {
 	}
 	replayed := 0
 	for _, id := range h.cycles() {
-		if exists(h.home.Before(id)) != exists(h.home.After(id)) {
+		if disk.Exists(h.home.Before(id)) != disk.Exists(h.home.After(id)) {
 			h.t.Fatalf("cycle %s has half a pair of snapshots", id)
 		}
-		if exists(h.home.Before(id)) && h.replay(id) {
+		if disk.Exists(h.home.Before(id)) && h.replay(id) {
 			replayed++
 		}
 	}

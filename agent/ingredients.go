@@ -177,7 +177,7 @@ func Unruled(h home.Home, problem error) error {
 		if !ok {
 			continue
 		}
-		if sum := wake.Made[h.Rel(h.Rules())]; sum != "" && exists(filepath.Join(h.Made(), sum)) {
+		if sum := wake.Made[h.Rel(h.Rules())]; sum != "" && disk.Exists(filepath.Join(h.Made(), sum)) {
 			return fmt.Errorf("read the rules: %w; take those of cycle %s, in the home: cp %s %s", problem, id, h.Rel(filepath.Join(h.Made(), sum)), h.Rel(h.Rules()))
 		}
 	}

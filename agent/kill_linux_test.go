@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"rouse/internal/disk"
 	"rouse/internal/killtest"
 	"rouse/scratchpad"
 )
@@ -115,7 +116,7 @@ func (c *kills) checkOldOrNew(t *testing.T, s *site, context string) {
 	}
 	now := s.state(s.home.Active())
 	for _, id := range s.cycles() {
-		if exists(s.home.After(id)) && scratchpad.Equal(now, s.state(s.home.After(id))) {
+		if disk.Exists(s.home.After(id)) && scratchpad.Equal(now, s.state(s.home.After(id))) {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -137,7 +138,7 @@ func (l *losses) checkCycles(t *testing.T, r *rig, context string) {
 	entries, err := os.ReadDir(r.home.Memory())
 	r.must(err)
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), "_before.yaml"); ok && !exists(r.home.Journal(id)) {
+		if id, ok := strings.CutSuffix(e.Name(), "_before.yaml"); ok && !disk.Exists(r.home.Journal(id)) {
 			l.orphans++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rouse/home"
+	"rouse/internal/disk"
 )
 
 // Reset settles an interrupted cycle and puts active.yaml aside, readable or
@@ -67,12 +68,12 @@ func (k *Keeper) settleOrGiveUp() error {
 // setAside renames active.yaml to the first free name that is not before the
 // newest cycle: where all else is removed, it says which ids are taken.
 func (k *Keeper) setAside() (string, error) {
-	if !exists(k.Home.Active()) {
+	if !disk.Exists(k.Home.Active()) {
 		return "", nil
 	}
 	newest, _ := k.Home.Newest() // logs that cannot be read keep no memory from being put aside
 	id := max(k.now().Format(home.CycleForm), newest)
-	for exists(k.Home.Reset(id)) {
+	for disk.Exists(k.Home.Reset(id)) {
 		id = home.NextID(k.now(), id)
 	}
 	to := k.Home.Reset(id)

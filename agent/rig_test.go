@@ -206,7 +206,7 @@ func (r *rig) checkSettled(context string) {
 		if len(events) == 0 || events[len(events)-1].Event != "sleep" {
 			r.t.Fatalf("%s: cycle %s never slept", context, id)
 		}
-		if exists(r.home.Before(id)) != exists(r.home.After(id)) {
+		if disk.Exists(r.home.Before(id)) != disk.Exists(r.home.After(id)) {
 			r.t.Fatalf("%s: cycle %s has half a pair of snapshots", context, id)
 		}
 	}

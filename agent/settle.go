@@ -36,7 +36,7 @@ func (k *Keeper) settle() (string, error) {
 // finishes its sleep. It gives the cycle's id, or "" where there was nothing to
 // do. It may be killed at any point and is then done again by the next wake.
 func (k *Keeper) settleIf(id string, s *seal) (string, error) {
-	if id == "" || !exists(k.Home.Journal(id)) {
+	if id == "" || !disk.Exists(k.Home.Journal(id)) {
 		return "", nil
 	}
 	slept, err := journal.Slept(k.Home.Journal(id), journal.NewChain(s.key, id))
@@ -46,7 +46,7 @@ func (k *Keeper) settleIf(id string, s *seal) (string, error) {
 	if err := k.settleCycle(id, s); err != nil {
 		return "", fmt.Errorf("settle cycle %s: %w", id, err)
 	}
-	if full := k.Home.Left(home.FullFile, id); exists(full) {
+	if full := k.Home.Left(home.FullFile, id); disk.Exists(full) {
 		_ = k.disk().Remove(full) // it goes with the journal else
 	}
 	return id, nil
@@ -71,7 +71,7 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 	if err != nil {
 		return err
 	}
-	t.full = exists(k.Home.Left(home.FullFile, id))
+	t.full = disk.Exists(k.Home.Left(home.FullFile, id))
 	if _, err := proc.EndLeftovers(t.mark, t.started, t.owner); err != nil {
 		return err
 	}
@@ -232,23 +232,8 @@ func (k *Keeper) sweep(t trace) error {
 		}
 	}
 	for _, dir := range dirs {
-		if err := sweepFolder(k.disk(), dir); err != nil {
+		if err := disk.Sweep(k.disk(), dir, ""); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-func sweepFolder(f disk.FS, dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		if disk.IsTemp(e.Name()) {
-			if err := f.Remove(filepath.Join(dir, e.Name())); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

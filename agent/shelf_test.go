@@ -65,13 +65,13 @@ func TestOpeningTheStoreCollects(t *testing.T) {
 		r.now = r.now.Add(time.Minute)
 	}
 	run("small")
-	if n := len(there()); n != 2 || !exists(orphan) {
-		t.Errorf("a cycle that parks nothing left %d entries, orphan %v", n, exists(orphan))
+	if n := len(there()); n != 2 || !disk.Exists(orphan) {
+		t.Errorf("a cycle that parks nothing left %d entries, orphan %v", n, disk.Exists(orphan))
 	}
 	run(strings.Repeat("large ", 2000))
 	left := strings.Join(there(), " ")
-	if strings.Contains(left, expired) || !strings.Contains(left, living) || exists(orphan) {
-		t.Errorf("left are %s of the expired %s and the living %s; the orphan is there: %v", left, expired, living, exists(orphan))
+	if strings.Contains(left, expired) || !strings.Contains(left, living) || disk.Exists(orphan) {
+		t.Errorf("left are %s of the expired %s and the living %s; the orphan is there: %v", left, expired, living, disk.Exists(orphan))
 	}
 	r.must(s.Close())
 	ids, err := r.home.Cycles(1)

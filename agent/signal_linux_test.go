@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rouse/agent/model/modeltest"
+	"rouse/internal/disk"
 	"rouse/journal"
 )
 
@@ -24,7 +25,7 @@ func TestSignals(t *testing.T) {
 		{"waiting for the model", modeltest.Reply{Stall: true}, asked},
 		{"waiting to ask again", modeltest.Reply{Status: 503, Headers: map[string]string{"Retry-After": "60"}}, asked},
 		{"in a call that does not want to end", modeltest.Reply{Action: json.RawMessage(shellReply(stubborn))}, func(s *site, _ *modeltest.Server) bool {
-			return exists(filepath.Join(s.home.Dir, "workspace", "up"))
+			return disk.Exists(filepath.Join(s.home.Dir, "workspace", "up"))
 		}},
 	}
 	slowest := time.Duration(0)

@@ -117,7 +117,7 @@ func (c *record) end(end journal.End) error {
 // else is put aside.
 func (k *Keeper) preserve(c *record) error {
 	after, unproven := k.Home.After(c.id), k.Home.Unproven(c.id)
-	if c.reopened && exists(after) {
+	if c.reopened && disk.Exists(after) {
 		if found, err := k.Home.LoadFile(after); err == nil && scratchpad.Equal(found, c.state) {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -56,7 +57,7 @@ func (k *Keeper) Vouch() (list []Vouched, err error) {
 	if _, err := k.settle(); err != nil && !errors.As(err, new(*Conflict)) {
 		return nil, err
 	}
-	if err := sweepFolder(k.disk(), k.Home.Memory()); err != nil {
+	if err := disk.Sweep(k.disk(), k.Home.Memory(), ""); err != nil {
 		return nil, err
 	}
 	_, found, err := doubted(k.Home, Checked)
@@ -190,7 +191,7 @@ func (k *Keeper) putBeside(v *Vouched, ours *scratchpad.State, notes string) err
 		_ = ours.Apply(appendNote(notes)) // the journal has it in any case
 	}
 	path := k.Home.Unproven(v.Cycle)
-	if exists(path) { // an _after that was not believed
+	if disk.Exists(path) { // an _after that was not believed
 		v.Place = k.Home.Rel(k.Home.Journal(v.Cycle))
 		return nil
 	}

@@ -168,7 +168,7 @@ func (laterSync) SyncDir(string) error { return nil }
 // journal.
 func (k *Keeper) name(w *woken, newest string, key []byte) (err error) {
 	for w.id = home.NextID(w.began, newest); ; w.id = home.NextID(w.began, w.id) {
-		if exists(k.Home.Before(w.id)) || exists(k.Home.After(w.id)) {
+		if disk.Exists(k.Home.Before(w.id)) || disk.Exists(k.Home.After(w.id)) {
 			continue
 		}
 		w.journal, err = journal.Create(k.disk(), k.Home.Journal(w.id), journal.NewChain(key, w.id), k.now)
@@ -190,9 +190,4 @@ func (k *Keeper) attach(c *record) error {
 	}
 	c.journal.Log, c.journal.Watch, c.journal.Redact = log, k.Watch, k.Redact.String
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -101,13 +102,8 @@ func (a *Agent) rest(w *woken, saw sights) {
 	if err != nil {
 		return
 	}
-	f, err := a.disk().OpenFile(a.Home.IdleRecord(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return
-	}
 	// Half a record is none.
-	_, _ = f.Write(text)
-	_ = f.Close()
+	_ = disk.Overwrite(a.disk(), a.Home.IdleRecord(), text, 0o600)
 }
 
 // hashedBytes is how much of the files of one path is hashed; of files beyond

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rouse/internal/disk"
 )
 
 // CycleForm is the form of a cycle's id, in local time.
@@ -100,7 +102,7 @@ func (h Home) Cycles(limit int) ([]string, error) {
 
 // Knows reports whether the home has a log or a snapshot of a cycle.
 func (h Home) Knows(cycle string) bool {
-	return exists(h.Journal(cycle)) || exists(h.Before(cycle)) || exists(h.After(cycle))
+	return disk.Exists(h.Journal(cycle)) || disk.Exists(h.Before(cycle)) || disk.Exists(h.After(cycle))
 }
 
 // Newest is the newest cycle that the home has any trace of, or "". Where there

@@ -50,7 +50,7 @@ func At(dir string) (Home, error) {
 }
 
 // lived says that a cycle slept in the home.
-func (h Home) lived() bool { return exists(h.VersionFile()) || exists(h.Active()) }
+func (h Home) lived() bool { return disk.Exists(h.VersionFile()) || disk.Exists(h.Active()) }
 
 // Rules is the system prompt.
 func (h Home) Rules() string { return filepath.Join(h.Dir, "rules.md") }

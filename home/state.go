@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"strings"
+
 	"rouse/internal/disk"
 	"rouse/scratchpad"
-	"strings"
 )
 
 // MakeFolders makes the folders that a home needs and a clone may lack, durably:
@@ -16,7 +16,7 @@ import (
 func (h Home) MakeFolders(f disk.FS) error {
 	made := false
 	for _, dir := range []string{h.Memory(), h.Logs()} {
-		if exists(dir) {
+		if disk.Exists(dir) {
 			continue
 		}
 		if err := f.MkdirAll(dir, 0o700); err != nil {
@@ -50,16 +50,10 @@ func (h Home) Load() (*scratchpad.State, string, error) {
 // Hash is the SHA-256 of active.yaml, "" where there is none. An error is for
 // what no state was read from.
 func (h Home) Hash() (string, error) {
-	info, err := os.Stat(h.Active())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	text, err := disk.ReadSmall(h.Active(), scratchpad.MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > scratchpad.MaxBytes:
-		return "", fs.ErrInvalid
 	}
-	text, err := os.ReadFile(h.Active())
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
@@ -77,9 +71,4 @@ func (h Home) LoadFile(path string) (*scratchpad.State, error) {
 		return s, err
 	}
 	return nil, &StateError{strings.ReplaceAll(err.Error(), path, h.Rel(path))}
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

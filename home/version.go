@@ -51,14 +51,20 @@ func (h Home) Version() (int, error) {
 // gives the journals' key. It may be killed at any point and done again: the key
 // is durable before the version says that there is one.
 func (h Home) Raise(f disk.FS) (key []byte, err error) {
-	if key, err = h.Key(); err == nil && key == nil {
-		key = NewKey()
-		err = h.PutKey(f, key)
-	}
-	if err != nil {
+	if key, err = h.MakeKey(f); err != nil {
 		return nil, err
 	}
 	return key, replace(f, h.VersionFile(), []byte(strconv.Itoa(Version)+"\n"))
+}
+
+// MakeKey reads the journals' key, and puts a new one there if there is none.
+func (h Home) MakeKey(f disk.FS) ([]byte, error) {
+	key, err := h.Key()
+	if err != nil || key != nil {
+		return key, err
+	}
+	key = NewKey()
+	return key, h.PutKey(f, key)
 }
 
 // Key reads the journals' key; nil is for none, or one of another size.
@@ -84,11 +90,5 @@ func (h Home) PutKey(f disk.FS, key []byte) error { return replace(f, h.JournalK
 // replace also removes what a writer that died left of such a file.
 func replace(f disk.FS, path string, data []byte) error {
 	dir, base := filepath.Split(path)
-	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		if disk.IsTemp(e.Name()) && strings.HasPrefix(e.Name(), "."+base+".") {
-			err = cmp.Or(err, f.Remove(filepath.Join(dir, e.Name())))
-		}
-	}
-	return cmp.Or(err, disk.Replace(f, path, data, 0o600))
+	return cmp.Or(disk.Sweep(f, dir, base), disk.Replace(f, path, data, 0o600))
 }

@@ -162,13 +162,23 @@ func (n *Notifier) run(ctx context.Context, argv []string, event []byte) error {
 	return fmt.Errorf("%s: %s", exit, text.Brief(said.String(), maxError))
 }
 
-// write appends the event to a file, durably. It waits for no FIFO.
-func (n *Notifier) write(path string, text []byte) error {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(n.Home, path)
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", path)
+// write appends the event to a file, durably.
+func (n *Notifier) write(file string, text []byte) error {
+	path, err := regular(n.Home, file)
+	if err != nil {
+		return err
 	}
 	return jsonl.Append(n.disk(), path, text, true)
+}
+
+// regular is the path of a file that may be relative to the home. One that is there
+// must not be a FIFO, which would be waited for.
+func regular(dir, file string) (string, error) {
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(dir, file)
+	}
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", file)
+	}
+	return file, nil
 }

@@ -1,15 +1,12 @@
 package notify
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -74,19 +71,11 @@ func (h Heartbeat) touch(ok bool) error {
 	if !ok {
 		return nil
 	}
-	path := h.Target
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(h.Home, path)
+	path, err := regular(h.Home, h.Target)
+	if err == nil {
+		err = disk.Overwrite(disk.Or(h.Disk), path, []byte(clock.Now(h.Now).Format(time.RFC3339)+"\n"), 0o600)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("heartbeat: %s is not a regular file", path)
-	}
-	file, err := disk.Or(h.Disk).OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("heartbeat: %w", err)
-	}
-	_, err = fmt.Fprintln(file, clock.Now(h.Now).Format(time.RFC3339))
-	if err = cmp.Or(err, file.Close()); err != nil {
 		return fmt.Errorf("heartbeat: %w", err)
 	}
 	return nil

@@ -217,12 +217,7 @@ func (s Store) mark() error {
 	if err != nil {
 		return err
 	}
-	f, err := s.disk().OpenFile(s.marker(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err := cmp.Or(err, f.Close()); err != nil {
+	if err := disk.Overwrite(s.disk(), s.marker(), text, 0o600); err != nil {
 		return err
 	}
 	now := s.now()

@@ -3,11 +3,11 @@ package schedule
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"time"
 
 	"rouse/internal/clock"
+	"rouse/internal/disk"
 )
 
 // Plan is what a [Scheduler] must know of a home.
@@ -48,9 +48,9 @@ type sleeper struct {
 	dir    string
 	plan   Plan
 	due    time.Time // zero: never, as far as we know
-	config stamp
-	ledger stamp
-	before stamp // the ledger when the first of the children was started
+	config disk.Stamp
+	ledger disk.Stamp
+	before disk.Stamp // the ledger when the first of the children was started
 	// children are the processes that run in the home: the one that is awake, and
 	// one that looks what a slot is to become meanwhile.
 	children int
@@ -59,20 +59,6 @@ type sleeper struct {
 	pause    time.Duration // after a child that did nothing
 	changed  time.Time     // when a watched file changed first
 	settles  time.Time     // when that is taken for the whole change
-}
-
-// stamp tells one version of a file from another.
-type stamp struct {
-	mod  time.Time
-	size int64
-}
-
-func stampOf(path string) stamp {
-	info, err := os.Stat(path)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.ModTime(), info.Size()}
 }
 
 // Intervals of the scheduler.
@@ -178,7 +164,7 @@ func (s *Scheduler) find() error {
 
 // load reads a home's plan. One that cannot be read wakes nothing until it is mended.
 func (s *Scheduler) load(h *sleeper) {
-	h.config = stampOf(s.Config(h.dir))
+	h.config = disk.StampOf(s.Config(h.dir))
 	plan, err := s.Load(h.dir)
 	switch {
 	case err == nil:
@@ -196,7 +182,7 @@ func (s *Scheduler) load(h *sleeper) {
 // plan finds out when the home is due.
 func (s *Scheduler) plan(h *sleeper) {
 	l := s.Ledger(h.dir)
-	h.ledger = stampOf(l.Path)
+	h.ledger = disk.StampOf(l.Path)
 	if h.due = (time.Time{}); h.broken != "" {
 		return
 	}
@@ -217,10 +203,10 @@ func (s *Scheduler) plan(h *sleeper) {
 // look reads again what has changed; after a jump of the clock, everything.
 func (s *Scheduler) look(jumped bool) {
 	for _, h := range s.homes {
-		if now := stampOf(s.Config(h.dir)); now != h.config {
+		if now := disk.StampOf(s.Config(h.dir)); now != h.config {
 			s.load(h)
 			s.plan(h)
-		} else if jumped || stampOf(s.Ledger(h.dir).Path) != h.ledger {
+		} else if jumped || disk.StampOf(s.Ledger(h.dir).Path) != h.ledger {
 			h.pause = 0
 			s.plan(h)
 		}
@@ -263,7 +249,7 @@ func (s *Scheduler) due(now time.Time) (list []*sleeper) {
 
 func (s *Scheduler) wake(ctx context.Context, h *sleeper) {
 	if h.queued = false; h.children == 0 {
-		h.before = stampOf(s.Ledger(h.dir).Path)
+		h.before = disk.StampOf(s.Ledger(h.dir).Path)
 		s.awake++
 	}
 	h.children++
@@ -278,7 +264,7 @@ func (s *Scheduler) end(h *sleeper) {
 	if h.children--; h.children == 0 {
 		s.awake--
 	}
-	if stampOf(s.Ledger(h.dir).Path) == h.before && h.children == 0 {
+	if disk.StampOf(s.Ledger(h.dir).Path) == h.before && h.children == 0 {
 		h.pause = min(max(2*h.pause, firstPause), lastPause)
 	} else {
 		h.pause = 0

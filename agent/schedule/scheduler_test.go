@@ -46,7 +46,7 @@ func newHouse(t *testing.T, homes map[string]string) *house {
 			}
 			e, err := New(string(data))
 			plan := Plan{Entries: List{e}}
-			if inbox := filepath.Join(home, "inbox"); stampOf(inbox) != (stamp{}) { // none in a bubble: its clock waits for fsnotify
+			if inbox := filepath.Join(home, "inbox"); disk.StampOf(inbox) != (disk.Stamp{}) { // none in a bubble: its clock waits for fsnotify
 				plan.Watch = []string{inbox}
 			}
 			return plan, err

@@ -82,7 +82,7 @@ func (w *world) wake() {
 	}
 	l := w.ledger(fs)
 	attempt, err := l.Due(w.entries, nil)
-	if size := stampOf(w.path).size; size < w.size {
+	if size := disk.StampOf(w.path).Size; size < w.size {
 		w.figures.compactions++
 		w.size = size
 	} else {

@@ -17,9 +17,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -152,17 +150,8 @@ func seal(t journal.Trust, key []byte) string {
 
 // accepted reads what a person accepted: nothing, where the key does not prove it.
 func accepted(h home.Home, key []byte) journal.Trust {
-	info, err := os.Stat(h.Accepted())
-	if err != nil || !info.Mode().IsRegular() {
-		return journal.Trust{}
-	}
-	f, err := os.Open(h.Accepted())
-	if err != nil {
-		return journal.Trust{}
-	}
-	defer f.Close()
 	var a agreed
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	data, err := disk.ReadSmall(h.Accepted(), maxFile)
 	if err != nil || json.Unmarshal(data, &a) != nil || key == nil || !hmac.Equal([]byte(a.MAC), []byte(seal(a.Trust, key))) {
 		return journal.Trust{} // nothing is accepted by a file that cannot be read
 	}
@@ -202,11 +191,7 @@ func keyOf(h home.Home, f disk.FS) ([]byte, error) {
 		return nil, err
 	}
 	defer unlock()
-	if key, err = h.Key(); err == nil && key == nil {
-		key = home.NewKey()
-		err = h.PutKey(f, key)
-	}
-	return key, err
+	return h.MakeKey(f)
 }
 
 // Accept puts down which list of a server's tools holds, unless that is known.
@@ -355,7 +340,16 @@ func shownURL(raw string) string {
 	return text.Line(strings.TrimSuffix(u.String(), "?"), 200)
 }
 
-func hash(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
+func hash(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }
+
+// Written says whether a verb left a file so, at a person's word: nobody needs to
+// be told of that.
+func (k Known) Written(name, sum string) bool {
+	return sum != "" && k.accepted.Written[name] == sum
+}
+
+// Write puts down that a verb left a file so. That counts for what a cycle finds
+// when it wakes: in a cycle a tool can call the verb, too.
+func Write(h home.Home, f disk.FS, name, sum string) error {
+	return Accept(h, f, func(t *journal.Trust) { t.Written = map[string]string{name: sum} })
 }

@@ -12,12 +12,15 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // FS is the set of operations that our writes are made of, each of which can fail by
@@ -109,6 +112,32 @@ func writeSynced(f FS, name string, data io.Reader, perm fs.FileMode) (int64, er
 func tempName(name string) string {
 	dir, base := filepath.Split(name)
 	return filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
+}
+
+// Overwrite writes a file anew where it stands. Nothing is synced, and a crash may
+// leave half of it: it is for what may as well be lost.
+func Overwrite(f FS, name string, data []byte, perm fs.FileMode) error {
+	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return cmp.Or(err, file.Close())
+}
+
+// Sweep removes from a folder the temporary files that writers who died left of a
+// file; without its name, of all files.
+func Sweep(f FS, dir, name string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if IsTemp(e.Name()) && (name == "" || strings.HasPrefix(e.Name(), "."+name+".")) {
+			err = cmp.Or(err, f.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // IsTemp reports whether base is the name of a temporary file of [Replace] or

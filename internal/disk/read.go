@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // ReadSmall reads a regular file of at most limit bytes. What is another kind of file,
@@ -19,4 +20,26 @@ func ReadSmall(path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes, the limit is %d", info.Size(), limit)
 	}
 	return os.ReadFile(path)
+}
+
+// Exists says whether there is anything at a path, be it a link to nothing.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// Stamp tells, for little, one version of a file from another. It is zero where
+// there is none.
+type Stamp struct {
+	Size int64
+	Mod  time.Time
+}
+
+// StampOf is the stamp of the file at path.
+func StampOf(path string) Stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Stamp{}
+	}
+	return Stamp{info.Size(), info.ModTime()}
 }

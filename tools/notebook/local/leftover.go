@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"rouse/internal/disk"
 	"rouse/internal/proc"
 )
 
@@ -28,12 +29,7 @@ func (r *Runtime) remember(p *proc.Process) error {
 	if err != nil {
 		return err
 	}
-	f, err := r.c.FS.OpenFile(r.path(processName), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Close())
+	return disk.Overwrite(r.c.FS, r.path(processName), b, 0o600)
 }
 
 // endLeftovers ends what a Rouse that was killed left of this notebook.
