@@ -32,7 +32,7 @@ func TestFullDisk(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "the disk is full: free space on that of "+r.home.Dir) {
 			t.Fatalf("%d: %v", when, err)
 		}
-		if got := r.read(told); strings.Count(got, "the disk is full: free space") != 1 {
+		if got := r.read(told); strings.Count(got, "the disk is full: free") != 1 {
 			t.Errorf("%d: told %q", when, got)
 		}
 		full.Is = false

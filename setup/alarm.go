@@ -12,6 +12,8 @@ import (
 	"rouse/agent/made"
 	"rouse/agent/notify"
 	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/jsonl"
 	"rouse/journal"
 )
 
@@ -33,6 +35,24 @@ func (s *Setup) Alarm(why error) {
 	ctx := context.Background()
 	_ = n.Cycle(ctx, notify.Outcome{Outcome: journal.Failed, Error: n.Redact.String(why.Error())})
 	telling{n}.deliver()
+}
+
+// News writes what went wrong into the due.log of the home in a folder, and says
+// whether it is new: cron mails what is printed, and runs each minute.
+func News(dir string, p Process, line string) bool {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	h := home.Home{Dir: dir}
+	s := with(h, p, config.Default())
+	now := s.Now().Format("2006-01-02 15:04:05 ")
+	_ = jsonl.Append(disk.OS{}, h.DueLog(), []byte(now+line+"\n"), false) // what cannot be kept is said
+	o := s.once()
+	if o.Said("mail: " + line) {
+		return false
+	}
+	o.Say("mail: " + line)
+	return true
 }
 
 // once is what the home said where it can keep nothing. After a cycle that ended well

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"rouse/internal/disk"
 )
 
 const (
@@ -80,6 +82,7 @@ func (s Streak) Rests(now time.Time, pauseAfter int) (until time.Time, ok bool) 
 // nor words that are partly numbers, such as times, ids and addresses; only a
 // status of HTTP stays, as 401 and 503 have different causes.
 func Cause(text string) string {
+	text, _, _ = strings.Cut(text, disk.MetBy)
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	cause := slices.Clone(words)
 	for i, w := range words {

@@ -94,7 +94,6 @@ func (r *rig) crontab() {
 	_, line, ok := strings.Cut(r.rouse("install", "--print", "* * * * *").stdout, "\n* * * * * ")
 	line, _, _ = strings.Cut(line, "\n")
 	line = strings.Replace(line, "run --due", "run --task 'shell command=\""+r.path("walk")+"\"'", 1) // a minute is long
-	line = strings.Replace(line, "logs/due.log", "due.log", 1)
 	cmd, cancel := r.command()
 	defer cancel()
 	if cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", line}; !ok {

@@ -23,7 +23,8 @@ func (a *app) newInstall() *cobra.Command {
 		Short: "Have the machine wake the home as its schedule says",
 		Long: `Write SPEC, if given, into rouse.yaml as its schedule, and have cron, systemd (of this user) or
 launchd run "rouse run --due" every minute. That looks at the schedule and does nothing unless a slot
-is due. What it prints goes to logs/due.log. Installing again changes nothing else.
+is due. What goes wrong is in logs/due.log, and printed where it is news, so that cron
+mails it once. Installing again changes nothing else.
 
 A key for the model does not come from this terminal: put it into the file .env in the home, readable
 by you alone, as a line NAME=VALUE. Rouse reads it whenever it is called in the home.

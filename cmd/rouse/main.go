@@ -105,12 +105,16 @@ func (a *app) main(args []string) int {
 	if err == nil {
 		return 0
 	}
-	if line := strings.TrimSpace(err.Error()); line != "" {
-		// A message may quote a file of the operator's; cron would mail it.
-		line = a.redacted(line)
-		fmt.Fprintf(a.stderr, "rouse: %s\n", text.Line(line, maxMessage))
+	if line := a.said(err); line != "" {
+		fmt.Fprintf(a.stderr, "rouse: %s\n", line)
 	}
 	return exitCode(err)
+}
+
+// said is the one line that says what went wrong. It may quote a file of the
+// operator's, and cron would mail it.
+func (a *app) said(err error) string {
+	return text.Line(a.redacted(strings.TrimSpace(err.Error())), maxMessage)
 }
 
 // maxMessage bounds the one line that says what went wrong, in characters.

@@ -25,7 +25,7 @@ type runOptions struct {
 	task                string
 	tasked              bool // the flag was given
 	dryRun, json, quiet bool
-	due                 bool
+	due, mail           bool
 }
 
 // check refuses a task that nobody meant, as of a variable that was not set.
@@ -60,12 +60,17 @@ ended it; the memory is saved in each of these but 2 and 75.`,
   */15 * * * * /home/me/agent/bin/run.sh`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.tasked = c.Flags().Changed("task")
-			return a.run(o)
+			err := a.run(o)
+			if o.mail && err != nil && !setup.News(a.folder(), a.process(), a.said(err)) {
+				return &coded{exitCode(err), nil}
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&o.task, "task", "", "do this first in this cycle")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request that would be sent, and do nothing")
 	c.Flags().BoolVar(&o.due, "due", false, "only if the schedule says so: run at most one due slot")
+	c.Flags().BoolVar(&o.mail, "mail", false, "print what went wrong only where that is news, for cron mails it, and write all of it into logs/due.log")
 	c.Flags().BoolVar(&o.json, "json", false, "print the journal's lines as they are written")
 	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show nothing but errors")
 	return c

@@ -20,9 +20,12 @@ func Full(err error, dir string) error {
 	return &FullError{dir, err}
 }
 
-// Error leaves out what was to be written, so that the same cause has the same words.
+// MetBy stands between the cause and what met it, which differs from time to time.
+const MetBy = "; met by: "
+
+// Error is the mend, and what could not be written.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("the disk is full: free space on that of %s, and the next cycle goes on", e.dir)
+	return fmt.Sprintf("the disk is full: free space on that of %s, and the next cycle goes on%s%v", e.dir, MetBy, e.err)
 }
 
 // Unwrap is what could not be written.

@@ -24,14 +24,15 @@ func (j Job) prefix() string {
 // sources is how the commands of older versions had a shell read .env.
 const sources = ". ./.env"
 
-// what cron runs.
-const everyMinute, due, dueLog = "* * * * * ", " run --due --home ", " >>logs/due.log 2>&1"
+// what cron runs. Of older versions the shell wrote due.log, so that cron had nothing
+// to mail.
+const everyMinute, due, mail, redirects = "* * * * * ", " run --due --home ", " --mail", " 2>&1"
 
 // cronBlock is the entry of the home with its marks. In a command of cron a
 // percent sign ends the line, unless it is escaped; behind a backslash, which
 // escapes what follows it, an end and a beginning of quotes stand between the two.
 func (j Job) cronBlock() string {
-	command := j.prefix() + due + Quoted(j.home.Dir) + dueLog
+	command := j.prefix() + due + Quoted(j.home.Dir) + mail
 	command = strings.NewReplacer(`\%`, `\''\%`, "%", `\%`).Replace(command)
 	return j.begin() + "\n" + everyMinute + command + "\n" + j.end() + "\n"
 }
@@ -41,11 +42,17 @@ func (j Job) Command(prefix string) string { return prefix + due + Quoted(j.home
 
 // installedPrefix is the prefix of the command that the crontab has for the home.
 func (j Job) installedPrefix(tab string) (prefix string, ok bool) {
+	line, ok := j.installed(tab)
+	prefix, _, isDue := strings.Cut(line, due)
+	return prefix, ok && isDue
+}
+
+// installed is the command that the crontab has for the home.
+func (j Job) installed(tab string) (command string, ok bool) {
 	_, after, found := cutLine(tab, j.begin())
 	block, _, ended := cutLine(after, j.end())
 	line, isLine := strings.CutPrefix(block, everyMinute)
-	prefix, _, isDue := strings.Cut(strings.ReplaceAll(line, `\%`, "%"), due)
-	return prefix, found && ended && isLine && isDue
+	return strings.ReplaceAll(line, `\%`, "%"), found && ended && isLine
 }
 
 // crontab is what the user's crontab holds; a user without one has an empty one.

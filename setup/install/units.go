@@ -55,9 +55,7 @@ Description=Rouse: wake %[2]s if a slot is due
 [Service]
 Type=oneshot
 WorkingDirectory=%[2]s/
-%[3]sExecStart=%[4]s run --due --home %[5]s
-StandardOutput=append:%[2]s/logs/due.log
-StandardError=inherit
+%[3]sExecStart=%[4]s run --due --home %[5]s --mail
 TimeoutStopSec=60
 SuccessExitStatus=3 75
 `, j.home.Dir, systemdPath(j.home.Dir), env, systemdWord(j.Program), systemdWord(j.home.Dir))
@@ -86,12 +84,11 @@ func xmlText(s string) string {
 
 func (j Job) plist() string {
 	text := func(s string) string { return "<string>" + xmlText(s) + "</string>" }
-	log := j.home.DueLog()
 	zone := ""
 	if j.zone != "" {
 		zone = "<key>TZ</key>" + text(j.zone)
 	}
-	command := text(j.Program) + text("run") + text("--due") + text("--home") + text(j.home.Dir)
+	command := text(j.Program) + text("run") + text("--due") + text("--home") + text(j.home.Dir) + text("--mail")
 	return fmt.Sprintf(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Written by rouse install; removed by rouse uninstall. -->
@@ -101,10 +98,8 @@ func (j Job) plist() string {
 	<key>WorkingDirectory</key>%s
 	<key>EnvironmentVariables</key><dict><key>PATH</key>%s%s</dict>
 	<key>StartCalendarInterval</key><dict/>
-	<key>StandardOutPath</key>%s
-	<key>StandardErrorPath</key>%s
 </dict></plist>
-`, text(j.name()), command, text(j.home.Dir), text(j.path), zone, text(log), text(log))
+`, text(j.name()), command, text(j.home.Dir), text(j.path), zone)
 }
 
 // putFiles writes the files, and has the system take them in.

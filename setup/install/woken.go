@@ -13,7 +13,8 @@ import (
 func (j Job) Woken(s *setup.Setup) (prefix string, checks []setup.Check) {
 	if tab, err := j.crontab(); err == nil {
 		if prefix, ok := j.installedPrefix(tab); ok {
-			return prefix, append([]setup.Check{j.checkCron(prefix)}, dated(prefix)...)
+			command, _ := j.installed(tab)
+			return prefix, append([]setup.Check{j.checkCron(prefix)}, dated(command)...)
 		}
 	}
 	for _, via := range []string{"systemd", "launchd"} {
@@ -45,11 +46,16 @@ func (j Job) checkCron(prefix string) setup.Check {
 
 // dated tells of what an older version installed, which works as it did.
 func dated(installed string) []setup.Check {
-	if !strings.Contains(installed, sources) && !strings.Contains(installed, "\nEnvironmentFile=") {
+	how := ""
+	switch {
+	case strings.Contains(installed, sources), strings.Contains(installed, "\nEnvironmentFile="):
+		how = "other programs than rouse hold the values of .env"
+	case strings.Contains(installed, redirects):
+		how = "what goes wrong is in logs/due.log alone, and cron mails none of it"
+	default:
 		return nil
 	}
-	return []setup.Check{{Check: "woken", OK: true, Found: "by what an older version installed: other programs than rouse hold the values of .env",
-		Hint: "call rouse install again, in the same way"}}
+	return []setup.Check{{Check: "woken", OK: true, Found: "by what an older version installed: " + how, Hint: "call rouse install again, in the same way"}}
 }
 
 // starts says whether a unit starts this program.
