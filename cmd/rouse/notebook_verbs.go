@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rouse/setup"
 	"rouse/tools/notebook"
 )
 
@@ -31,20 +32,18 @@ Exit codes: 0, 1 if a cell or an installation fails or there is no such notebook
 	return c
 }
 
-// withNotebooks opens the notebooks of the home for one use, and closes them.
-func (a *app) withNotebooks(use func(context.Context, *notebook.Manager) error) error {
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	ctx, stop := untilSignal(syscall.SIGPIPE)
-	defer stop()
-	m, close, err := s.Notebooks(ctx)
-	if err != nil {
-		return usage(err)
-	}
-	defer close()
-	return interrupted(ctx, use(ctx, m))
+// inNotebooks runs a verb with the notebooks of the home open, and closes them.
+func (a *app) inNotebooks(run func(context.Context, *notebook.Manager, []string) error) runner {
+	return in(a.open, func(s *setup.Setup, args []string) error {
+		ctx, stop := untilSignal(syscall.SIGPIPE)
+		defer stop()
+		m, close, err := s.Notebooks(ctx)
+		if err != nil {
+			return usage(err)
+		}
+		defer close()
+		return interrupted(ctx, run(ctx, m, args))
+	})
 }
 
 // notebookEntry is a notebook as --json has it.
@@ -58,13 +57,11 @@ func (a *app) newNotebookList() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "list",
 		Short: "List the notebooks of the home",
-		RunE: func(*cobra.Command, []string) error {
-			return a.withNotebooks(a.listNotebooks)
-		},
+		RunE:  a.inNotebooks(a.listNotebooks),
 	})
 }
 
-func (a *app) listNotebooks(_ context.Context, m *notebook.Manager) error {
+func (a *app) listNotebooks(_ context.Context, m *notebook.Manager, _ []string) error {
 	names, err := m.Names()
 	if err != nil {
 		return err
@@ -106,14 +103,14 @@ Exit codes: 0, 1 if the cell failed or was ended, 2 usage.`,
 		Example: `  rouse notebook exec sales 'len(rows)'
   rouse notebook exec sales --file report.py`,
 		Args: named(cobra.RangeArgs(1, 2)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			code, err := a.code(args[1:], file)
 			if err != nil {
 				return usage(err)
 			}
-			return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
+			return a.inNotebooks(func(ctx context.Context, m *notebook.Manager, _ []string) error {
 				return a.exec(ctx, m, args[0], notebook.Request{Code: code, Description: description, Estimate: estimate.Seconds()})
-			})
+			})(c, args)
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "the `file` with the code; - is standard input")
@@ -182,9 +179,9 @@ func (a *app) newNotebookView() *cobra.Command {
 		Use:   "view NAME",
 		Short: "Show the cells with what came of them, cut for reading",
 		Args:  named(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error { return m.View(args[0], shown(a.stdout)) })
-		},
+		RunE: a.inNotebooks(func(_ context.Context, m *notebook.Manager, args []string) error {
+			return m.View(args[0], shown(a.stdout))
+		}),
 	}
 }
 
@@ -194,20 +191,18 @@ func (a *app) newNotebookDump() *cobra.Command {
 		Use:   "dump NAME",
 		Short: "Write the cells as Markdown, or as a Jupyter notebook",
 		Args:  named(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withNotebooks(func(_ context.Context, m *notebook.Manager) error {
-				s, err := m.Store(args[0])
-				switch {
-				case err != nil:
-					return err
-				case ipynb:
-					return s.Ipynb(a.stdout)
-				case all:
-					return s.DumpAll(shown(a.stdout))
-				}
-				return m.Dump(args[0], shown(a.stdout))
-			})
-		},
+		RunE: a.inNotebooks(func(_ context.Context, m *notebook.Manager, args []string) error {
+			s, err := m.Store(args[0])
+			switch {
+			case err != nil:
+				return err
+			case ipynb:
+				return s.Ipynb(a.stdout)
+			case all:
+				return s.DumpAll(shown(a.stdout))
+			}
+			return m.Dump(args[0], shown(a.stdout))
+		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "all cells whole, none as a line and no output cut")
 	c.Flags().BoolVar(&ipynb, "ipynb", false, "as a Jupyter notebook, with all cells whole")
@@ -220,11 +215,9 @@ func (a *app) newNotebookInstall() *cobra.Command {
 		Short:   "Install packages into a notebook, as pip does",
 		Example: `  rouse notebook install sales pandas 'numpy>=2'`,
 		Args:    named(cobra.MinimumNArgs(2)),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
-				return m.Install(ctx, args[0], args[1:], shown(a.stderr))
-			})
-		},
+		RunE: a.inNotebooks(func(ctx context.Context, m *notebook.Manager, args []string) error {
+			return m.Install(ctx, args[0], args[1:], shown(a.stderr))
+		}),
 	}
 }
 
@@ -237,9 +230,7 @@ this home. The cell ends as canceled; variables stay, unless it does not obey.
 
 Exit codes: 0, 1 if nothing runs or there is no such notebook, 2 usage.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.eachNotebook(args, (*notebook.Manager).CancelCell)
-		},
+		RunE: a.eachNotebook((*notebook.Manager).CancelCell),
 	}
 }
 
@@ -248,9 +239,7 @@ func (a *app) newNotebookReset() *cobra.Command {
 		Use:   "reset NAME...",
 		Short: "Forget the variables; packages and cells stay",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.eachNotebook(args, (*notebook.Manager).Reset)
-		},
+		RunE:  a.eachNotebook((*notebook.Manager).Reset),
 	}
 }
 
@@ -259,14 +248,12 @@ func (a *app) newNotebookRemove() *cobra.Command {
 		Use:   "remove NAME...",
 		Short: "Delete notebooks, with their packages and their cells",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.eachNotebook(args, (*notebook.Manager).Remove)
-		},
+		RunE:  a.eachNotebook((*notebook.Manager).Remove),
 	}
 }
 
-func (a *app) eachNotebook(names []string, do func(*notebook.Manager, context.Context, string) error) error {
-	return a.withNotebooks(func(ctx context.Context, m *notebook.Manager) error {
+func (a *app) eachNotebook(do func(*notebook.Manager, context.Context, string) error) runner {
+	return a.inNotebooks(func(ctx context.Context, m *notebook.Manager, names []string) error {
 		for _, name := range names {
 			if _, err := m.Store(name); err != nil {
 				return err

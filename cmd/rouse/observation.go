@@ -12,6 +12,7 @@ import (
 	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
+	"rouse/setup"
 )
 
 func (a *app) newObservation() *cobra.Command {
@@ -28,21 +29,19 @@ Exit codes: 0, 1 if there is no such observation or the store cannot be used, 2 
 	return c
 }
 
-// withStore opens the store of the home, if there is one, for one use.
-func (a *app) withStore(use func(*observation.Store) error) error {
-	home, err := a.open()
-	if err != nil {
-		return err
-	}
-	if !observation.Exists(home.Home.Memory()) {
-		return errors.New("there are no observations in this home yet")
-	}
-	s, err := observation.Open(home.Home.Memory(), home.Observations())
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return use(s)
+// inStore runs a verb with the store of the home open, if there is one.
+func (a *app) inStore(run func(s *observation.Store, args []string) error) runner {
+	return in(a.open, func(home *setup.Setup, args []string) error {
+		if !observation.Exists(home.Home.Memory()) {
+			return errors.New("there are no observations in this home yet")
+		}
+		s, err := observation.Open(home.Home.Memory(), home.Observations())
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(s, args)
+	})
 }
 
 func (a *app) newObservationList() *cobra.Command {
@@ -51,7 +50,7 @@ func (a *app) newObservationList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the observations of the newest cycle, and those that are kept",
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("cycle") && !home.ValidCycle(cycle) {
 				return usage(notACycle(cycle))
 			}
@@ -61,7 +60,7 @@ func (a *app) newObservationList() *cobra.Command {
 					return err
 				}
 			}
-			return a.withStore(func(s *observation.Store) error { return a.listObservations(s, cycle) })
+			return a.inStore(func(s *observation.Store, _ []string) error { return a.listObservations(s, cycle) })(c, args)
 		},
 	}
 	c.Flags().StringVar(&cycle, "cycle", "", "of this cycle")
@@ -97,14 +96,15 @@ func hideEntry(e *observation.Entry, hide *redact.Redactor) {
 	e.Metadata = hide.JSON(e.Metadata)
 }
 
-func (a *app) withContent(id string, use func(*observation.Content) error) error {
-	return a.withStore(func(s *observation.Store) error {
-		c, err := s.Get(id)
+// inContent runs a verb with the observation that its first argument names.
+func (a *app) inContent(run func(c *observation.Content, args []string) error) runner {
+	return a.inStore(func(s *observation.Store, args []string) error {
+		c, err := s.Get(args[0])
 		if err != nil {
-			return fmt.Errorf("observation %s: %w", text.Line(id, 40), err)
+			return fmt.Errorf("observation %s: %w", text.Line(args[0], 40), err)
 		}
 		defer c.Close()
-		if err = use(c); errors.As(err, new(*observation.QueryError)) {
+		if err = run(c, args); errors.As(err, new(*observation.QueryError)) {
 			return usage(err)
 		}
 		return err
@@ -118,9 +118,7 @@ func (a *app) newObservationKeep() *cobra.Command {
 		Use:   "keep ID",
 		Short: "Keep an observation for later cycles",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withStore(func(s *observation.Store) error { return s.Keep(args[0], label, ttl) })
-		},
+		RunE:  a.inStore(func(s *observation.Store, args []string) error { return s.Keep(args[0], label, ttl) }),
 	}
 	c.Flags().StringVar(&label, "label", "kept by the operator", "what it is")
 	c.Flags().DurationVar(&ttl, "ttl", 24*time.Hour, "for how long")
@@ -132,16 +130,14 @@ func (a *app) newObservationRm() *cobra.Command {
 		Use:   "rm ID...",
 		Short: "Remove observations",
 		Args:  cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withStore(func(s *observation.Store) error {
-				for _, id := range args {
-					if err := s.Remove(id); err != nil {
-						return fmt.Errorf("observation %s: %w", text.Line(id, 40), err)
-					}
+		RunE: a.inStore(func(s *observation.Store, args []string) error {
+			for _, id := range args {
+				if err := s.Remove(id); err != nil {
+					return fmt.Errorf("observation %s: %w", text.Line(id, 40), err)
 				}
-				return nil
-			})
-		},
+			}
+			return nil
+		}),
 	}
 }
 
@@ -149,14 +145,12 @@ func (a *app) newObservationGC() *cobra.Command {
 	return &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what has expired",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withStore(func(s *observation.Store) error {
-				st, err := s.GC(context.Background())
-				if err == nil {
-					fmt.Fprintf(a.stdout, "removed %d observations and %d files that were left over\n", st.Entries, st.Orphans)
-				}
-				return err
-			})
-		},
+		RunE: a.inStore(func(s *observation.Store, _ []string) error {
+			st, err := s.GC(context.Background())
+			if err == nil {
+				fmt.Fprintf(a.stdout, "removed %d observations and %d files that were left over\n", st.Entries, st.Orphans)
+			}
+			return err
+		}),
 	}
 }

@@ -50,7 +50,7 @@ Exit codes: 0, 1 if there is no such observation or nothing matches, 2 usage.`,
 			if err := r.check(c.Flags()); err != nil {
 				return usage(err)
 			}
-			return a.withContent(args[0], func(c *observation.Content) error { return a.readObservation(c, r) })
+			return a.inContent(func(c *observation.Content, _ []string) error { return a.readObservation(c, r) })(c, args)
 		},
 	}
 	r.addFlags(c.Flags())
@@ -144,12 +144,10 @@ func (a *app) newObservationGrep() *cobra.Command {
 
 Exit codes: 0, 1 if nothing matches or there is no such observation, 2 usage.`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: a.inContent(func(c *observation.Content, args []string) error {
 			q.Pattern = args[1]
-			return a.withContent(args[0], func(c *observation.Content) error {
-				return a.readObservation(c, reading{mode: "grep", find: q})
-			})
-		},
+			return a.readObservation(c, reading{mode: "grep", find: q})
+		}),
 	}
 	addGrepFlags(c.Flags(), &q)
 	return c

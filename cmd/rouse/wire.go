@@ -71,8 +71,11 @@ func (a *app) open() (*setup.Setup, error) {
 	return s, usage(err)
 }
 
+// runner is what runs a command line, as cobra wants it.
+type runner = func(*cobra.Command, []string) error
+
 // in runs a verb with what it opens first: the home, or what is made of it.
-func in[T any](open func() (T, error), run func(opened T, args []string) error) func(*cobra.Command, []string) error {
+func in[T any](open func() (T, error), run func(opened T, args []string) error) runner {
 	return func(_ *cobra.Command, args []string) error {
 		opened, err := open()
 		if err != nil {
