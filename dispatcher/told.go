@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"rouse/journal"
 	"rouse/tools"
@@ -75,26 +76,9 @@ func (d *Dispatcher) toldArgs(a Action) json.RawMessage {
 	return args
 }
 
-// Plain is JSON without the escapes that package json adds for HTML.
+// Plain is JSON without the escapes that package json adds for HTML. A backslash that
+// is itself escaped begins none.
 func Plain(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' || i+1 >= len(raw) {
-			b.WriteByte(raw[i])
-			continue
-		}
-		switch string(raw[i:min(i+6, len(raw))]) {
-		case `\u003c`:
-			b.WriteByte('<')
-		case `\u003e`:
-			b.WriteByte('>')
-		case `\u0026`:
-			b.WriteByte('&')
-		default:
-			b.Write(raw[i : i+2])
-			i -= 4
-		}
-		i += 5
-	}
-	return b.Bytes()
+	plain := strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+	return json.RawMessage(plain.Replace(string(raw)))
 }

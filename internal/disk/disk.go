@@ -101,11 +101,7 @@ func writeSynced(f FS, name string, data io.Reader, perm fs.FileMode) (int64, er
 	if err == nil {
 		err = w.Sync()
 	}
-	if err != nil {
-		w.Close()
-		return n, err
-	}
-	return n, w.Close()
+	return n, cmp.Or(err, w.Close())
 }
 
 // tempName names a temporary file beside name; [IsTemp] knows it again.

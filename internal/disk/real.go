@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 )
@@ -70,9 +71,5 @@ func syncAndClose(d *os.File, err error) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Sync(); err != nil {
-		d.Close()
-		return err
-	}
-	return d.Close()
+	return cmp.Or(d.Sync(), d.Close())
 }

@@ -137,7 +137,7 @@ func (s *streams) pump(o output) {
 			return
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			s.drain(o, buf)
+			Drain(o.from, buf, func(b []byte) bool { return s.pass(o.to, b) })
 			return
 		}
 		if err != nil {
@@ -146,24 +146,27 @@ func (s *streams) pump(o output) {
 	}
 }
 
-// drain passes on what is in the pipe and waits for no more. A stranger who
-// holds the pipe and goes on writing gets no further than one pipe full.
-func (s *streams) drain(o output, buf []byte) {
-	o.from.SetReadDeadline(time.Time{})
-	raw, err := o.from.SyscallConn()
-	if err != nil {
-		return
-	}
-	for range pipeSize / bufferSize {
+// Drain passes on what is in a pipe, in pieces of the size of buf, and waits for no
+// more; it says whether pass took it all. A stranger who holds the pipe and goes on
+// writing gets no further than one pipe full.
+func Drain(from *os.File, buf []byte, pass func([]byte) bool) bool {
+	from.SetReadDeadline(time.Time{})
+	raw, err := from.SyscallConn()
+	for got := 0; err == nil && got < pipeSize; {
 		n := 0
-		raw.Read(func(fd uintptr) bool {
+		err = raw.Read(func(fd uintptr) bool {
 			n, _ = syscall.Read(int(fd), buf)
 			return true // even if there is nothing: do not wait
 		})
-		if n <= 0 || !s.pass(o.to, buf[:n]) {
-			return
+		if n <= 0 {
+			break
 		}
+		if !pass(buf[:n]) {
+			return false
+		}
+		got += n
 	}
+	return true
 }
 
 // pass writes b, as far as the limit lets it, and reports whether more may follow.

@@ -190,16 +190,11 @@ func (v Vault) lock() (unlock func(), err error) {
 
 // read reads a regular file; it waits for no FIFO.
 func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", filepath.Base(path))
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("%s is larger than %d bytes", filepath.Base(path), maxFile)
+	data, err := disk.ReadSmall(path, maxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
-	return os.ReadFile(path)
+	return data, err
 }
 
 func encrypt(c Connections, id *age.X25519Identity) ([]byte, error) {

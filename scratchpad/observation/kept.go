@@ -17,11 +17,7 @@ func HasKept(dir string) bool {
 
 // markKept makes HasKept true, durably.
 func (s *Store) markKept() error {
-	f, err := s.opt.FS.OpenFile(filepath.Join(s.dir, keptName), os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
+	if err := s.touch(filepath.Join(s.dir, keptName)); err != nil {
 		return err
 	}
 	return s.opt.FS.SyncDir(s.dir)

@@ -133,15 +133,20 @@ func Due(dir string, ttl time.Duration, now time.Time) bool {
 // mark makes the time of the last GC now.
 func (s *Store) mark() error {
 	name := filepath.Join(s.dir, contents, lastGC)
-	f, err := s.opt.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
+	if err := s.touch(name); err != nil {
 		return err
 	}
 	now := s.opt.Now()
 	return os.Chtimes(name, now, now)
+}
+
+// touch makes an empty file where there is none.
+func (s *Store) touch(name string) error {
+	f, err := s.opt.FS.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // setAside renames a damaged database, unless another process has.

@@ -1,6 +1,7 @@
 package observation
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -206,11 +207,7 @@ func (w *Writer) seal() error {
 	}
 	f := w.file
 	w.file = nil
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
+	if err := cmp.Or(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return w.s.opt.FS.SyncDir(filepath.Join(w.s.dir, contents))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -331,28 +332,26 @@ func (m *Manager) Close(ctx context.Context) error {
 	all := m.open
 	m.open = nil
 	m.mu.Unlock()
-	var (
-		wait sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-	)
-	for name, o := range all {
+	var wait sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, name := range slices.Sorted(maps.Keys(all)) {
 		wait.Go(func() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			err := errors.Join(o.runtime.Close(ctx), o.store.WriteIpynb())
-			o.closed = true
-			o.unlock()
-			if err != nil {
-				mu.Lock()
-				errs = append(errs, m.Redact.Error(fmt.Errorf("close notebook %s: %w", name, err)))
-				mu.Unlock()
+			if err := all[name].close(ctx); err != nil {
+				errs[i] = m.Redact.Error(fmt.Errorf("close notebook %s: %w", name, err))
 			}
 		})
 	}
 	wait.Wait()
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
+}
+
+func (o *opened) close(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := errors.Join(o.runtime.Close(ctx), o.store.WriteIpynb())
+	o.closed = true
+	o.unlock()
+	return err
 }
 
 func (m *Manager) now() time.Time { return clock.Now(m.Now) }

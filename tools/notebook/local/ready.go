@@ -201,11 +201,7 @@ func (r *Runtime) keep(fresh string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
+	if err := cmp.Or(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := r.c.FS.Rename(fresh, r.path(variablesName)); err != nil {

@@ -3,9 +3,9 @@ package local
 import (
 	"errors"
 	"os"
-	"syscall"
 	"time"
 
+	"rouse/internal/proc"
 	"rouse/tools/notebook"
 )
 
@@ -39,8 +39,7 @@ func (k *kernel) pump(s *stream, name notebook.Stream) {
 			return
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			s.from.SetReadDeadline(time.Time{})
-			if !k.drain(s, name, buf) {
+			if !proc.Drain(s.from, buf, func(b []byte) bool { return k.pass(name, b) }) || !k.told(s) {
 				return
 			}
 			err = nil
@@ -52,23 +51,8 @@ func (k *kernel) pump(s *stream, name notebook.Stream) {
 	}
 }
 
-// drain passes on what is in the pipe, but waits for no more; then it says so.
-func (k *kernel) drain(s *stream, name notebook.Stream, buf []byte) bool {
-	raw, err := s.from.SyscallConn()
-	for got := 0; err == nil && got < pipeSize; {
-		n := 0
-		err = raw.Read(func(fd uintptr) bool {
-			n, _ = syscall.Read(int(fd), buf)
-			return true // even if there is nothing: do not wait
-		})
-		if n <= 0 {
-			break
-		}
-		if !k.pass(name, buf[:n]) {
-			return false
-		}
-		got += n
-	}
+// told says that all that was in the pipe is passed on.
+func (k *kernel) told(s *stream) bool {
 	select {
 	case s.drained <- struct{}{}:
 		return true

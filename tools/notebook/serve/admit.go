@@ -36,10 +36,8 @@ var errCanceled = errors.New("canceled before it came")
 func (s *Server) job(at place, action string, want wire.Job) (*job, error) {
 	s.begins.Lock()
 	defer s.begins.Unlock()
-	if n := s.find(at); n != nil {
-		if j, err := n.job(want.ID); j != nil || err != nil {
-			return j, err
-		}
+	if j, err := s.find(at).job(want.ID); j != nil || err != nil {
+		return j, err
 	}
 	if s.canceled(at, want.ID) {
 		return nil, errCanceled
@@ -120,7 +118,7 @@ func (s *Server) interrupt(at place, id string) {
 	if n != nil {
 		n.interrupt(id)
 	}
-	if id != "" && (n == nil || !n.knows(id)) {
+	if j, err := n.job(id); id != "" && j == nil && err == nil {
 		s.cancelEarly(at, id)
 	}
 }

@@ -82,9 +82,7 @@ func (n *entry) letGo() bool {
 			return false
 		}
 	}
-	for _, id := range slices.Clone(n.order) {
-		n.forget(id)
-	}
+	n.forgetAll()
 	return true
 }
 
@@ -112,20 +110,13 @@ func (n *entry) begin(action string, want wire.Job) (*job, error) {
 	return j, nil
 }
 
-// job is a job that was begun, or nil.
+// job is a job that was begun, or nil. Without a notebook there is none.
 func (n *entry) job(id string) (*job, error) {
+	if n == nil {
+		return nil, nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.known(id)
-}
-
-// knows says whether a job came.
-func (n *entry) knows(id string) bool {
-	j, err := n.job(id)
-	return j != nil || err != nil
-}
-
-func (n *entry) known(id string) (*job, error) {
 	if n.gone[id] {
 		return nil, errGone
 	}
@@ -174,6 +165,12 @@ func (n *entry) forget(id string) {
 	n.order = slices.DeleteFunc(n.order, func(s string) bool { return s == id })
 }
 
+func (n *entry) forgetAll() {
+	for _, id := range slices.Clone(n.order) {
+		n.forget(id)
+	}
+}
+
 // interrupt cancels a job, or all.
 func (n *entry) interrupt(id string) {
 	n.mu.Lock()
@@ -217,9 +214,7 @@ func (n *entry) expire() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.held = false
-	for _, id := range slices.Clone(n.order) {
-		n.forget(id)
-	}
+	n.forgetAll()
 }
 
 // ready is the runtime, made if there is none.

@@ -69,11 +69,7 @@ func checkJob(name string, j wire.Job) error {
 
 // get follows a job that was begun.
 func (s *Server) get(w http.ResponseWriter, r *http.Request, tenant string) {
-	var j *job
-	var err error
-	if n := s.find(place{tenant, r.PathValue("name")}); n != nil {
-		j, err = n.job(r.PathValue("id"))
-	}
+	j, err := s.find(place{tenant, r.PathValue("name")}).job(r.PathValue("id"))
 	s.follow(w, r, j, err)
 }
 
@@ -135,12 +131,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, tenant string) {
 	if !body(w, r, &a) {
 		return
 	}
-	var j *job
-	if n := s.find(place{tenant, r.PathValue("name")}); n != nil {
-		n.mu.Lock()
-		j = n.jobs[r.PathValue("id")]
-		n.mu.Unlock()
-	}
+	j, _ := s.find(place{tenant, r.PathValue("name")}).job(r.PathValue("id")) // one that is gone asks nothing
 	number, err := strconv.Atoi(r.PathValue("number"))
 	if j == nil || err != nil {
 		fail(w, http.StatusNotFound, "nobody asked that")

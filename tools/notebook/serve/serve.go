@@ -17,7 +17,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -221,17 +223,12 @@ func (s *Server) Close(ctx context.Context) error {
 	s.mu.Unlock()
 	s.stop()
 	s.jobs.Wait()
-	var (
-		wait sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-	)
-	for p, n := range all {
+	var wait sync.WaitGroup
+	errs := make([]error, len(all))
+	for i, n := range slices.Collect(maps.Values(all)) {
 		wait.Go(func() {
 			if err := n.close(ctx); err != nil {
-				mu.Lock()
-				errs = append(errs, fmt.Errorf("close notebook %s of %s: %w", p.name, p.tenant, err))
-				mu.Unlock()
+				errs[i] = fmt.Errorf("close notebook %s of %s: %w", n.at.name, n.at.tenant, err)
 			}
 		})
 	}
