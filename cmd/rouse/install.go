@@ -45,10 +45,10 @@ func (a *app) newUninstall() *cobra.Command {
 		Use:   "uninstall",
 		Short: "Undo install: the machine wakes the home no more",
 		Long: `Remove what install has written for this home from crontab, systemd and launchd, and nothing else.
-rouse.yaml stays as it is.
+rouse.yaml stays as it is. The home may be gone: name the folder that it was in.
 
-Exit codes: 0, also if nothing was installed, 1 if it cannot be removed.`,
-		RunE: in(a.openHome, a.uninstall),
+Exit codes: 0, also if nothing was installed, 1 if it cannot be removed, 2 if there is no such home.`,
+		RunE: func(*cobra.Command, []string) error { return a.uninstall(a.folder()) },
 	}
 }
 
@@ -105,19 +105,22 @@ func (a *app) install(s *setup.Setup, via string, print bool, args []string) err
 	return nil
 }
 
-func (a *app) uninstall(h home.Home, _ []string) error {
-	j, err := install.New(h, a.process())
+func (a *app) uninstall(dir string) error {
+	_, none := home.At(dir)
+	j, err := install.At(dir, a.process())
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	removed, err := j.Remove()
-	if err != nil {
+	if len(removed) > 0 {
+		fmt.Fprintf(a.stdout, "removed from %s; rouse.yaml is as it was\n", strings.Join(removed, ", "))
+	}
+	if err != nil || len(removed) > 0 {
 		return err
 	}
-	if len(removed) == 0 {
-		fmt.Fprintln(a.stdout, "nothing was installed")
-		return nil
+	if none != nil {
+		return usage(fmt.Errorf("nothing was installed, and %w", none))
 	}
-	fmt.Fprintf(a.stdout, "removed from %s; rouse.yaml is as it was\n", strings.Join(removed, ", "))
+	fmt.Fprintln(a.stdout, "nothing was installed")
 	return nil
 }

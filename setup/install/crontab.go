@@ -7,7 +7,7 @@ import (
 )
 
 // The marks around what install writes into a crontab.
-func (j Job) begin() string { return "# rouse begin " + j.home.Dir }
+func (j Job) begin() string { return beginning + j.home.Dir }
 func (j Job) end() string   { return "# rouse end " + j.home.Dir }
 
 // prefix is what comes before the verb of a command: the folder, the variables that
@@ -64,17 +64,33 @@ func (j Job) crontab() (string, error) {
 	return text, err
 }
 
-// without is a crontab without the home's entry; every other line is as it was.
+// beginning is how the first line of an entry begins, before the home's folder.
+const beginning = "# rouse begin "
+
+// without is a crontab without the home's entries, by whatever path they name it;
+// every other line is as it was.
 func (j Job) without(tab string) (rest string, found bool, err error) {
-	before, after, found := cutLine(tab, j.begin())
-	if !found {
-		return tab, false, nil
+	for _, dir := range j.entries(tab) {
+		other := j
+		other.home.Dir = dir
+		before, after, _ := cutLine(tab, other.begin())
+		_, after, ended := cutLine(after, other.end())
+		if !ended {
+			return "", false, fmt.Errorf("the crontab has %q without its end; remove that entry with: crontab -e", other.begin())
+		}
+		tab, found = before+after, true
 	}
-	_, after, ended := cutLine(after, j.end())
-	if !ended {
-		return "", false, fmt.Errorf("the crontab has %q without its end; remove that entry with: crontab -e", j.begin())
+	return tab, found, nil
+}
+
+// entries are the folders of the entries in a crontab that are the home's.
+func (j Job) entries(tab string) (dirs []string) {
+	for line := range strings.Lines(tab) {
+		if dir, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), beginning); ok && j.is(dir) {
+			dirs = append(dirs, dir)
+		}
 	}
-	return before + after, true, nil
+	return dirs
 }
 
 // cutLine cuts a text around a line.
@@ -89,50 +105,53 @@ func cutLine(text, line string) (before, after string, found bool) {
 	return text, "", false
 }
 
+// tries is how often a crontab is written that somebody else writes at the same time.
+const tries = 5
+
+// putCron lets the crontab have the home's entry once, as it is now.
 func (j Job) putCron() error {
-	tab, err := j.crontab()
-	if err != nil {
-		return err
-	}
-	rest, _, err := j.without(tab)
-	if err != nil {
-		return err
-	}
-	if rest != "" && !strings.HasSuffix(rest, "\n") {
-		rest += "\n"
-	}
-	if want := rest + j.cronBlock(); want != tab {
-		return j.writeCron(want)
-	}
-	return nil
-}
-
-func (j Job) removeCron() (bool, error) {
-	tab, err := j.crontab()
-	if err != nil {
-		if strings.Contains(err.Error(), "no such program") {
-			return false, nil
+	return j.change(func(tab string) (string, error) {
+		rest, _, err := j.without(tab)
+		if err != nil || strings.Contains(tab, j.cronBlock()) && len(j.entries(tab)) == 1 {
+			return tab, err
 		}
-		return false, err
-	}
-	rest, found, err := j.without(tab)
-	if err != nil || !found {
-		return false, err
-	}
-	return true, j.writeCron(rest)
+		if rest != "" && !strings.HasSuffix(rest, "\n") {
+			rest += "\n"
+		}
+		return rest + j.cronBlock(), nil
+	})
 }
 
-// writeCron writes the crontab and reads it again.
-func (j Job) writeCron(text string) error {
-	if _, err := j.tool([]byte(text), "crontab", "-"); err != nil {
-		return err
+func (j Job) removeCron() (removed bool, err error) {
+	err = j.change(func(tab string) (string, error) {
+		rest, found, err := j.without(tab)
+		removed = removed || found
+		return rest, err
+	})
+	if err != nil && !removed && strings.Contains(err.Error(), "no such program") {
+		return false, nil
 	}
-	got, err := j.crontab()
-	if err != nil {
-		return err
+	return removed, err
+}
+
+// change makes of the crontab what want says, and reads it again until it is: others
+// may write it too, and know no lock of ours. What they wrote stays.
+func (j Job) change(want func(tab string) (string, error)) error {
+	for range tries {
+		tab, err := j.crontab()
+		if err != nil {
+			return err
+		}
+		text, err := want(tab)
+		if err != nil || text == tab {
+			return err
+		}
+		if now, err := j.crontab(); err != nil || now != tab {
+			continue
+		}
+		if _, err := j.tool([]byte(text), "crontab", "-"); err != nil {
+			return err
+		}
 	}
-	if got != text && !strings.HasSuffix(got, text) { // some put lines of their own on top
-		return errors.New("the crontab is not what was written; look at it with: crontab -l")
-	}
-	return nil
+	return errors.New("the crontab is not what was written; look at it with: crontab -l")
 }

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,6 +54,15 @@ func New(h home.Home, p setup.Process) (Job, error) {
 	return j, nil
 }
 
+// At is the job of the home in a folder, which may be gone.
+func At(dir string, p setup.Process) (Job, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Job{}, err
+	}
+	return New(home.Home{Dir: abs}, p)
+}
+
 // parts are what comes from outside into what is installed.
 func (j Job) parts() []string { return []string{j.home.Dir, j.Program, j.path, j.zone} }
 
@@ -87,27 +97,44 @@ func (j Job) Text(via string) (string, error) {
 
 // Put installs the job; it says what else a person may want to do.
 func (j Job) Put(via string) (hint string, err error) {
+	unlock, err := j.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	if via == "cron" {
 		return "", j.putCron()
 	}
 	return j.putFiles(via)
 }
 
-// Remove undoes Put, by whatever was installed, and says what that was.
+// Remove undoes Put, by whatever was installed and also where the home is gone, and
+// says what that was. What goes wrong with one of them keeps no other.
 func (j Job) Remove() (removed []string, err error) {
-	for via, remove := range map[string]func() (bool, error){
-		"cron": j.removeCron, "systemd": func() (bool, error) { return j.removeFiles("systemd") },
-		"launchd": func() (bool, error) { return j.removeFiles("launchd") },
-	} {
-		ok, err := remove()
-		if err != nil {
-			return removed, fmt.Errorf("uninstall from %s: %w", via, err)
+	unlock, err := j.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	for _, via := range []string{"cron", "systemd", "launchd"} {
+		remove := func() (bool, error) { return j.removeFiles(via) }
+		if via == "cron" {
+			remove = j.removeCron
+		}
+		ok, failed := remove()
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("uninstall from %s: %w", via, failed))
 		}
 		if ok {
 			removed = append(removed, via)
 		}
 	}
-	return removed, nil
+	return removed, err
+}
+
+// is says whether a path means the home, perhaps by a link.
+func (j Job) is(dir string) bool {
+	return dir == j.home.Dir || home.Resolved(dir) == home.Resolved(j.home.Dir)
 }
 
 // Quoted is a path as a shell wants it.

@@ -6,9 +6,12 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"rouse/internal/disk"
@@ -48,7 +51,7 @@ func (j Job) service() string {
 	if j.zone != "" {
 		env += "Environment=" + systemdWord("TZ="+j.zone) + "\n"
 	}
-	return fmt.Sprintf(`# Written by rouse install for %[1]s; removed by rouse uninstall.
+	return fmt.Sprintf(writtenFor+`%[1]s; removed by rouse uninstall.
 [Unit]
 Description=Rouse: wake %[2]s if a slot is due
 
@@ -62,7 +65,7 @@ SuccessExitStatus=3 75
 }
 
 func (j Job) timer() string {
-	return fmt.Sprintf(`# Written by rouse install for %s; removed by rouse uninstall.
+	return fmt.Sprintf(writtenFor+`%s; removed by rouse uninstall.
 [Unit]
 Description=Rouse: look every minute whether a slot is due
 
@@ -161,31 +164,73 @@ func (j Job) verify(files []unit) error {
 	return err
 }
 
+// removeFiles removes what is there of the home's files, also where the system was
+// never told of them, or cannot be.
 func (j Job) removeFiles(via string) (found bool, err error) {
 	files, err := j.files(via)
 	if err != nil {
 		return false, nil
 	}
-	for _, f := range files {
-		if _, err := os.Stat(f.path); err == nil {
-			found = true
+	names := map[string]bool{}
+	for _, path := range append(j.written(filepath.Dir(files[0].path)), files[0].path, files[len(files)-1].path) {
+		if _, err := os.Lstat(path); err == nil {
+			names[strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))] = true
 		}
 	}
-	if !found {
-		return false, nil
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		err = cmp.Or(err, j.removeUnit(via, filepath.Dir(files[0].path), name))
 	}
+	if via == "systemd" && len(names) > 0 {
+		_, _ = j.tool(nil, "systemctl", "--user", "daemon-reload") // one that does not run knows nothing of them
+	}
+	return len(names) > 0, err
+}
+
+// removeUnit ends what is installed by a name. Where the system does not answer,
+// nothing of it runs; what it reads when it starts is removed here.
+func (j Job) removeUnit(via, dir, name string) (err error) {
+	path := filepath.Join(dir, name)
+	files := []string{path + ".plist"}
 	if via == "systemd" {
-		_, err = j.tool(nil, "systemctl", "--user", "disable", "--now", j.name()+".timer")
+		_, _ = j.tool(nil, "systemctl", "--user", "disable", "--now", name+".timer")
+		files = []string{path + ".service", path + ".timer", filepath.Join(dir, "timers.target.wants", name+".timer")}
 	} else {
-		_, err = j.tool(nil, "launchctl", "unload", "-w", files[0].path)
+		_, _ = j.tool(nil, "launchctl", "unload", "-w", files[0])
 	}
 	for _, f := range files {
-		if e := os.Remove(f.path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		if e := os.Remove(f); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = cmp.Or(err, e)
 		}
 	}
-	if via == "systemd" && err == nil {
-		_, err = j.tool(nil, "systemctl", "--user", "daemon-reload")
+	if state, failed := j.tool(nil, "systemctl", "--user", "is-active", name+".timer"); via == "systemd" && failed == nil && strings.TrimSpace(state) == "active" {
+		err = cmp.Or(err, fmt.Errorf("its files are removed, but its timer still runs; call: systemctl --user stop %s.timer", name))
 	}
-	return true, err
+	return err
 }
+
+// written are the files in a folder that say that they were written for the home,
+// perhaps by another path to it.
+func (j Job) written(dir string) (list []string) {
+	paths, _ := filepath.Glob(filepath.Join(dir, "rouse-*")) // the pattern is none of a user's
+	for _, path := range paths {
+		data, err := disk.ReadSmall(path, 64<<10)
+		if err != nil {
+			continue
+		}
+		text := string(data)
+		if strings.HasSuffix(path, ".plist") {
+			_, text, _ = strings.Cut(text, "<key>WorkingDirectory</key><string>")
+			text, _, _ = strings.Cut(text, "</string>")
+			text = html.UnescapeString(text)
+		} else {
+			text, _, _ = strings.Cut(strings.TrimPrefix(text, writtenFor), "; removed by")
+		}
+		if filepath.IsAbs(text) && j.is(text) {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// writtenFor begins a unit of systemd, before the home's folder.
+const writtenFor = "# Written by rouse install for "
