@@ -18,8 +18,9 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 
 // Environ makes the clean environment of children out of environ, a list like
 // that of [os.Environ]: only what programs need in order to find their files,
-// language, time zone, certificates and proxy is kept, so no key passes because
-// nobody thought of it. A proxy whose URL holds a user or password is left out.
+// language, time zone, certificates, proxy and package index is kept, so no key
+// passes because nobody thought of it. An address that holds a user or password, or
+// a query, is left out.
 // TERM is "dumb"; extra is added at the end and wins.
 func Environ(environ []string, extra ...string) []string {
 	var kept []string
@@ -33,13 +34,18 @@ func Environ(environ []string, extra ...string) []string {
 
 func inherited(name, value string) bool {
 	switch name {
-	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
-		"SSL_CERT_FILE", "SSL_CERT_DIR", markVariable:
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", markVariable,
+		"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE",
+		"PIP_CERT", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "CARGO_HTTP_CAINFO", "DENO_CERT", "UV_NATIVE_TLS":
 		return true
+	case "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
+		"UV_DEFAULT_INDEX", "UV_INDEX", "GOPROXY", "GOSUMDB":
+		return !strings.ContainsAny(value, "@?")
 	}
 	switch strings.ToLower(name) {
-	case "http_proxy", "https_proxy", "all_proxy", "no_proxy":
-		return !strings.Contains(value, "@")
+	case "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+		"npm_config_registry", "npm_config_cafile", "npm_config_proxy", "npm_config_https_proxy", "npm_config_noproxy":
+		return !strings.ContainsAny(value, "@?")
 	}
 	return strings.HasPrefix(name, "LC_")
 }
