@@ -5,26 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-
-	"rouse/internal/object"
 )
-
-// inside is the text with another value at the end of a path of keys, if all of
-// them are there.
-func inside(text []byte, change func([]byte) ([]byte, bool), path ...string) ([]byte, bool) {
-	if len(path) == 0 {
-		return change(text)
-	}
-	o, err := object.Parse(text)
-	if err != nil || o.Get(path[0]) == nil {
-		return text, false
-	}
-	value, ok := inside(o.Get(path[0]), change, path[1:]...)
-	if !ok {
-		return text, false
-	}
-	return o.With(path[0], value), true
-}
 
 // idKey is an id in a form in which that of a request and that of its answer are
 // the same, whatever JSON library wrote them; "" is none.

@@ -138,8 +138,7 @@ func TestParking(t *testing.T) {
 			if len(o.ScratchpadID) != 16 || o.SizeBytes != 15000 || !o.OK || !strings.Contains(o.Summary, "[... 14000 characters omitted ...]") || !strings.Contains(o.Note, readName) {
 				t.Errorf("%+v", o)
 			}
-			h.await(t, "tools changed")
-			if after := names(allTools(t, s)); !slices.Equal(after, append(before, readName)) {
+			if after := names(allTools(t, s)); !slices.Equal(after, before) || after[len(after)-1] != readName || h.has("tools changed") {
 				t.Errorf("tools %v, then %v", before, after)
 			}
 			res := callTool(t, s, readName, map[string]any{"scratchpad_id": o.ScratchpadID, "mode": "lines", "start": 2999, "task_scratchpad": "x"})
@@ -161,7 +160,7 @@ func TestResults(t *testing.T) {
 	r := newRig(t, serverVariable+"=1")
 	s, _ := connect(t, r.stdio())
 	failed := callTool(t, s, "fail", nil)
-	if o := view(t, failed); !failed.IsError || o.OK || !strings.Contains(o.Error, "no such file") || o.ScratchpadID == "" {
+	if o := view(t, failed); !failed.IsError || o.OK || !strings.HasPrefix(o.Summary, "no such file") || strings.Contains(o.Error, "no such file") || o.ScratchpadID == "" {
 		t.Errorf("failed: %+v", o)
 	}
 	if res := callTool(t, s, "picture", map[string]any{"bytes": 100_000}); len(res.Content) != 2 || textOf(res) != "a picture" {
@@ -269,7 +268,7 @@ func TestManyClients(t *testing.T) {
 	r := newRig(t, serverVariable+"=1")
 	address := r.listening()
 	first, _ := connect(t, &sdk.StreamableClientTransport{Endpoint: address})
-	second, h := connect(t, &sdk.StreamableClientTransport{Endpoint: address})
+	second, _ := connect(t, &sdk.StreamableClientTransport{Endpoint: address})
 	view(t, callTool(t, first, "big", map[string]any{"n": 3000, "word": "word"}))
 	done := make(chan error, 20)
 	for i := range 20 {
@@ -287,8 +286,5 @@ func TestManyClients(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-	}
-	if slices.Contains(names(allTools(t, second)), readName) || h.has("tools changed") {
-		t.Error("another client was told")
 	}
 }

@@ -4,9 +4,8 @@
 // scratchpad_read. See https://modelcontextprotocol.io.
 //
 // A [Proxy] passes messages on, byte for byte, in both directions. It changes
-// four kinds: lists of tools (the parameter, and scratchpad_read), calls (the
-// parameter is taken out), results of calls (a large one is parked), and in the
-// answer to initialize and server/discover that the list of tools may change. It
+// three kinds: lists of tools (the parameter, and scratchpad_read), calls (the
+// parameter is taken out), and results of calls (a large one is parked). It
 // answers calls of scratchpad_read itself, and the open requests when the server
 // is gone. It knows no other message, so it need not know the protocol's version.
 //
@@ -17,7 +16,6 @@ package proxy
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -67,7 +65,6 @@ type Proxy struct {
 	shelf    *dispatcher.Shelf
 	trip     http.RoundTripper
 	parking  sync.Mutex // held while something is put on the shelf
-	shelved  atomic.Bool
 	calls    atomic.Int64
 	empty    atomic.Int64 // calls without a note
 	parked   atomic.Int64
@@ -76,10 +73,9 @@ type Proxy struct {
 	speech   sync.Mutex
 	running  sync.WaitGroup // servers
 
-	mu      sync.Mutex
-	hearers map[*stream]json.RawMessage // who listens for changes, by the id of their request
-	own     map[string]bool             // tools by name: whether they have such a parameter themselves
-	noted   string                      // the note that came last
+	mu    sync.Mutex
+	own   map[string]bool // tools by name: whether they have such a parameter themselves
+	noted string          // the note that came last
 }
 
 // prepare makes what the proxy works with.

@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -42,41 +40,18 @@ func (l *relay) begun(id string, x *exchange) {
 	defer l.mu.Unlock()
 	if _, ok := l.sessions[id]; !ok && len(l.sessions) < maxSessions {
 		l.sessions[id] = x.s
-		x.s.begin()
 	}
 }
 
-// begin makes a session one that lasts.
-func (s *session) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.loose = false
-}
-
-// body changes an answer in one piece. What there is to tell beside it goes to
-// the stream of the session, if it has one.
+// body changes an answer in one piece.
 func (l *relay) body(r *http.Response, x *exchange) error {
 	body, err := l.p.body(r.Body)
 	if err != nil {
 		return err
 	}
-	var beside [][]byte
-	out := each(body, func(m []byte) [][]byte {
-		list := x.s.server(m)
-		if n := len(list); n > 1 {
-			beside, list = append(beside, list[:n-1]...), list[n-1:]
-		}
-		return list
-	})
-	body = bytes.Join(out, nil)
+	body = bytes.Join(each(body, x.s.server), nil)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	l.mu.Lock()
-	s := l.streams[x.s]
-	l.mu.Unlock()
-	for _, m := range beside {
-		s.tell(m)
-	}
 	return nil
 }
 
@@ -101,49 +76,13 @@ func (l *relay) open(r *http.Response, x *exchange) {
 	from := r.Body
 	in, out := io.Pipe()
 	s := &stream{out: out}
-	if len(x.ids) == 0 { // a GET: the stream of the session
-		l.mu.Lock()
-		l.streams[x.s] = s
-		l.mu.Unlock()
-	}
 	r.Header.Del("Content-Length")
 	r.ContentLength = -1
 	r.Body = both{in, from}
-	stop := l.p.hear(s, x.s)
 	go func() {
-		defer stop()
 		out.CloseWithError(l.pass(l.p.events(from), s, x))
 		from.Close()
 	}()
-}
-
-// hear lets those who listen for changes, from 2026-07-28 on, be told of them.
-func (p *Proxy) hear(s *stream, talk *session) (stop func()) {
-	talk.mu.Lock()
-	defer talk.mu.Unlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, id := range talk.listens {
-		if p.hearers == nil {
-			p.hearers = map[*stream]json.RawMessage{}
-		}
-		p.hearers[s] = id
-	}
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.hearers, s)
-	}
-}
-
-// tellAll tells them that the list of tools has changed.
-func (p *Proxy) tellAll() {
-	p.mu.Lock()
-	hearers := maps.Clone(p.hearers)
-	p.mu.Unlock()
-	for s, id := range hearers {
-		s.tell(listChanged(id))
-	}
 }
 
 // both closes a pipe and what feeds it.
@@ -192,18 +131,11 @@ func (l *relay) broken(s *stream, x *exchange, err error) {
 func (s *stream) write(talk *session, e sse.Event) error {
 	text := e.Raw
 	if len(e.Data) > 0 {
-		var news []byte
-		out := each(e.Data, func(m []byte) [][]byte {
-			list := talk.server(m)
-			for len(list) > 1 {
-				news, list = append(news, dataEvent(list[0])...), list[1:]
-			}
-			return list
-		})
+		out := each(e.Data, talk.server)
 		if len(out) == 0 {
 			return nil
 		}
-		text = append(news, withData(e, out[0])...)
+		text = withData(e, out[0])
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 const readName = "scratchpad_read"
 
 // list gives a page of a list of tools as the client sees it: each with the
-// parameter for notes, and at the end of the list scratchpad_read if there is
-// something to read.
-func (p *Proxy) list(result []byte, offer bool) ([]byte, bool) {
+// parameter for notes, and at the end of the list scratchpad_read: not every client
+// asks again when the tools have changed.
+func (p *Proxy) list(result []byte) ([]byte, bool) {
 	o, err := object.Parse(result)
 	if err != nil {
 		return result, false
@@ -28,7 +28,7 @@ func (p *Proxy) list(result []byte, offer bool) ([]byte, bool) {
 	for i, t := range list {
 		list[i] = p.tool(t)
 	}
-	if next := o.String("nextCursor"); next == "" && offer && !p.theirs() {
+	if next := o.String("nextCursor"); next == "" && !p.theirs() {
 		list = append(list, p.reader())
 	}
 	return o.With("tools", join(list)), true

@@ -21,11 +21,7 @@ type session struct {
 	open    map[string]request // by the key of their id
 	ours    map[string]context.CancelFunc
 	dead    map[string]bool // requests that we answered in the server's place
-	listens map[string]json.RawMessage
-	shelved bool
-	legacy  bool   // the client has initialized: versions before 2026-07-28
-	version string // that was agreed upon then
-	loose   bool   // one of several in which the talk with a client without a session comes
+	version string          // that was agreed upon
 }
 
 // request is one that the client made.
@@ -37,7 +33,7 @@ type request struct {
 
 func (p *Proxy) newSession() *session {
 	return &session{
-		p: p, open: map[string]request{}, ours: map[string]context.CancelFunc{}, dead: map[string]bool{}, listens: map[string]json.RawMessage{},
+		p: p, open: map[string]request{}, ours: map[string]context.CancelFunc{}, dead: map[string]bool{},
 	}
 }
 
@@ -65,14 +61,7 @@ func (s *session) client(text []byte) passed {
 	}
 	r := request{id: id, method: method}
 	params := o.Sub("params")
-	switch method {
-	case "initialize":
-		s.mu.Lock()
-		s.legacy = true
-		s.mu.Unlock()
-	case "subscriptions/listen":
-		s.listen(key, id, params)
-	case "tools/call":
+	if method == "tools/call" {
 		r.tool = params.String("name")
 		if r.tool == readName && !s.p.theirs() {
 			return s.read(key, id, params.Get("arguments"))
@@ -126,27 +115,14 @@ func (s *session) cancel(o *object.Object, text []byte) passed {
 	stop, ok := s.ours[key]
 	if !ok {
 		delete(s.open, key)
-		delete(s.listens, key)
 		return passed{forward: text}
 	}
 	stop()
 	return passed{}
 }
 
-// listen notes that the client wants to be told of changes of the tools.
-func (s *session) listen(key string, id json.RawMessage, params *object.Object) {
-	var wants struct {
-		ToolsListChanged bool `json:"toolsListChanged"`
-	}
-	if json.Unmarshal(params.Get("notifications"), &wants) == nil && wants.ToolsListChanged {
-		s.mu.Lock()
-		s.listens[key] = id
-		s.mu.Unlock()
-	}
-}
-
-// server takes a message from the server and gives what the client gets: mostly
-// one message, with a notification before it if the tools changed by it.
+// server takes a message from the server and gives what the client gets: one
+// message, or none.
 func (s *session) server(text []byte) [][]byte {
 	o, err := object.Parse(text)
 	if err != nil {
@@ -164,7 +140,6 @@ func (s *session) object(o *object.Object) [][]byte {
 	r, ok := s.open[key]
 	dead := s.dead[key]
 	delete(s.open, key)
-	delete(s.listens, key)
 	s.mu.Unlock()
 	switch {
 	case dead:
@@ -178,27 +153,23 @@ func (s *session) object(o *object.Object) [][]byte {
 // answer rewrites the answer to a request.
 func (s *session) answer(o *object.Object, r request) [][]byte {
 	result, changed := o.Get("result"), false
-	var news [][]byte
 	switch r.method {
-	case "initialize", "server/discover":
-		s.agree(result, r.method)
-		result, changed = inside(result, announce, "capabilities", "tools")
+	case "initialize":
+		s.agree(result)
 	case "tools/list":
-		result, changed = s.p.list(result, s.offers())
+		result, changed = s.p.list(result)
 	case "tools/call", "tasks/result":
-		if result, changed = s.p.park(r, result); changed {
-			news = s.shelve()
-		}
+		result, changed = s.p.park(r, result)
 	}
 	if !changed {
 		return [][]byte{o.Text}
 	}
-	return append(news, o.With("result", result))
+	return [][]byte{o.With("result", result)}
 }
 
 // agree notes which version of the protocol is spoken.
-func (s *session) agree(result []byte, method string) {
-	if o, err := object.Parse(result); err == nil && method == "initialize" {
+func (s *session) agree(result []byte) {
+	if o, err := object.Parse(result); err == nil {
 		s.mu.Lock()
 		s.version = o.String("protocolVersion")
 		s.mu.Unlock()
@@ -218,48 +189,6 @@ func (s *session) isOpen(id json.RawMessage) bool {
 	defer s.mu.Unlock()
 	_, ok := s.open[idKey(id)]
 	return ok
-}
-
-// announce says that the list of tools may change.
-func announce(tools []byte) ([]byte, bool) {
-	o, err := object.Parse(tools)
-	if err != nil || string(o.Get("listChanged")) == "true" {
-		return tools, false
-	}
-	return o.With("listChanged", []byte("true")), true
-}
-
-// offers says whether scratchpad_read is on offer.
-func (s *session) offers() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.shelved || s.loose && s.p.shelved.Load()
-}
-
-// shelve notes that something is parked, and gives what the client is told of it.
-func (s *session) shelve() [][]byte {
-	first := !s.p.shelved.Swap(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shelved || s.p.theirs() || s.loose && !first {
-		return nil
-	}
-	if s.shelved = true; s.loose {
-		go s.p.tellAll()
-	}
-	if s.legacy {
-		return [][]byte{[]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)}
-	}
-	var news [][]byte
-	for _, id := range s.listens {
-		news = append(news, listChanged(id))
-	}
-	return news
-}
-
-// listChanged is the notification to one that listens, as of 2026-07-28.
-func listChanged(id json.RawMessage) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, id)
 }
 
 // fail answers all requests that are open. What the server says to them later is

@@ -50,7 +50,7 @@ func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 func (p *Proxy) Handler(ctx context.Context) http.Handler {
 	p.prepare()
 	if p.URL != nil {
-		return p.guard((&relay{p: p, sessions: map[string]*session{}, streams: map[*session]*stream{}}).handler())
+		return p.guard((&relay{p: p, sessions: map[string]*session{}}).handler())
 	}
 	return p.guard(&hosts{p: p, ctx: ctx, list: map[string]*host{}})
 }
@@ -102,7 +102,6 @@ type relay struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by the server's ids
-	streams  map[*session]*stream
 }
 
 // exchange is one HTTP request with what it is about.
@@ -160,8 +159,6 @@ func (l *relay) session(r *http.Request) *session {
 	s := l.sessions[id]
 	if s == nil {
 		s = l.p.newSession()
-		s.loose = id == ""
-		s.legacy = id != "" || r.Header.Get(versionHeader) < stateless
 		if id != "" && len(l.sessions) < maxSessions {
 			l.sessions[id] = s
 		}
@@ -202,9 +199,6 @@ func (l *relay) left(r *http.Request, x *exchange) {
 	defer l.mu.Unlock()
 	if r.Method == http.MethodDelete {
 		delete(l.sessions, r.Header.Get(sessionHeader))
-	}
-	if r.Method == http.MethodGet {
-		delete(l.streams, x.s)
 	}
 }
 
