@@ -9,7 +9,9 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +45,12 @@ type Server struct {
 	Headers map[string]string
 	// Disabled servers are not started.
 	Disabled bool
-	// Timeout is the time limit of a call; 0 is [Options.CallLimit].
-	Timeout time.Duration
+	// Timeout is the time limit of a call; 0 is [Options.CallLimit]. StartTimeout is
+	// that of its start; 0 is [Options.StartLimit].
+	Timeout, StartTimeout time.Duration
+	// Include are the tools that are on offer, by the server's own names for them, all
+	// if it is empty; Exclude are those that are not. A * stands for anything.
+	Include, Exclude []string
 	// Source is the SHA-256 of what starts the server as the file has it: command,
 	// args, cwd, url, and env but for what is secret by its name.
 	Source string
@@ -64,6 +70,10 @@ type entry struct {
 	Headers  map[string]string `json:"headers"`
 	Disabled bool              `json:"disabled"`
 	Timeout  json.RawMessage   `json:"timeout"`
+
+	StartTimeout json.RawMessage `json:"start_timeout,omitempty"`
+	Include      []string        `json:"include,omitempty"`
+	Exclude      []string        `json:"exclude,omitempty"`
 }
 
 // Variables are what ${NAME} in a .mcp.json may stand for.
@@ -117,6 +127,7 @@ func resolve(e named, dir string, vars Variables) Server {
 	s := Server{
 		Name: e.name, Command: x.text(e.Command), Args: x.list(e.Args), Env: x.table(e.Env),
 		URL: x.text(e.URL), Headers: x.table(e.Headers), Dir: dir, Disabled: e.Disabled, Source: e.source(),
+		Include: e.Include, Exclude: e.Exclude,
 	}
 	if cwd := x.text(e.Cwd); filepath.IsAbs(cwd) {
 		s.Dir = filepath.Clean(cwd)
@@ -124,9 +135,17 @@ func resolve(e named, dir string, vars Variables) Server {
 		s.Dir = filepath.Join(dir, cwd)
 	}
 	var err error
-	s.Timeout, err = timeLimit(e.Timeout)
+	s.Timeout, err = timeLimit("timeout", e.Timeout)
+	if err == nil {
+		s.StartTimeout, err = timeLimit("start_timeout", e.StartTimeout)
+	}
 	if err == nil {
 		err = s.check(e.Type)
+	}
+	for _, pattern := range slices.Concat(s.Include, s.Exclude) {
+		if _, wrong := path.Match(pattern, ""); wrong != nil && err == nil {
+			err = fmt.Errorf("include and exclude: %q is no pattern", pattern)
+		}
 	}
 	if err == nil && len(x.refused) > 0 {
 		err = fmt.Errorf("%s is Rouse's own and given to no server: use a variable of another name", strings.Join(x.refused, ", "))
@@ -144,6 +163,7 @@ func resolve(e named, dir string, vars Variables) Server {
 // may change their values, as well as tokens that are in the file.
 func (e entry) source() string {
 	e.Type, e.Headers, e.Disabled, e.Timeout = "", nil, false, nil
+	e.StartTimeout, e.Include, e.Exclude = nil, nil, nil
 	e.Env = maps.Clone(e.Env)
 	maps.DeleteFunc(e.Env, func(name, _ string) bool { return redact.IsSecretName(name) })
 	text, err := json.Marshal(e)
@@ -203,10 +223,19 @@ func (s Server) checkCommand() error {
 	return nil
 }
 
-// timeLimit reads the key timeout: a duration as "90s", or a number, which other
+// wants says whether a tool is to be on offer.
+func (s Server) wants(tool string) bool {
+	is := func(pattern string) bool {
+		ok, _ := path.Match(pattern, tool) // one that is wrong was refused
+		return ok || pattern == tool
+	}
+	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, is)) && !slices.ContainsFunc(s.Exclude, is)
+}
+
+// timeLimit reads a time limit: a duration as "90s", or a number, which other
 // clients take as milliseconds and a few as seconds. Nobody means less than a
 // second, so a number below 1000 is in seconds.
-func timeLimit(raw json.RawMessage) (time.Duration, error) {
+func timeLimit(key string, raw json.RawMessage) (time.Duration, error) {
 	var v any
 	if raw == nil || json.Unmarshal(raw, &v) != nil || v == nil {
 		return 0, nil
@@ -223,7 +252,7 @@ func timeLimit(raw json.RawMessage) (time.Duration, error) {
 		d = time.Duration(min(v, 1e9) * float64(unit))
 	}
 	if err != nil || d <= 0 {
-		return 0, fmt.Errorf(`timeout %s: write milliseconds, or text such as "90s"`, raw)
+		return 0, fmt.Errorf(`%s %s: write milliseconds, or text such as "90s"`, key, raw)
 	}
 	return d, nil
 }

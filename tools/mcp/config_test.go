@@ -61,6 +61,8 @@ func TestLoad(t *testing.T) {
 			[]Server{{Name: "x", Command: "a", Dir: filepath.Join(dir, "sub"), Timeout: time.Minute}}},
 		{"http", `{"mcpServers": {"x": {"type": "http", "url": "https://${env:HOST:-example.com}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "timeout": 90000}}}`,
 			[]Server{{Name: "x", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer tok-" + "12345678"}, Dir: dir, Timeout: 90 * time.Second}}},
+		{"chosen", `{"mcpServers": {"x": {"command": "a", "include": ["read_*"], "exclude": ["read_all"], "start_timeout": "90s"}}}`,
+			[]Server{{Name: "x", Command: "a", Dir: dir, Include: []string{"read_*"}, Exclude: []string{"read_all"}, StartTimeout: 90 * time.Second}}},
 		{"order and disabled", `{"mcpServers": {"z": {"command": "z", "disabled": true, "timeout": "2m"}, "a": {"command": "a", "cwd": "/abs/"}}}`,
 			[]Server{{Name: "z", Command: "z", Dir: dir, Disabled: true, Timeout: 2 * time.Minute}, {Name: "a", Command: "a", Dir: "/abs"}}},
 		{"not ours to expand", `{"mcpServers": {"x": {"command": "$HOME", "args": ["${a b}", "${", "$${TOKEN}", "{x}"]}}}`,
@@ -95,7 +97,8 @@ func TestSource(t *testing.T) {
 	}
 	was := source(`{"command": "a", "args": ["${HOME}"], "env": {"A": "1", "B_TOKEN": "2"}}`)
 	for _, same := range []string{
-		`{"args": ["${HOME}"], "command": "a", "env": {"B_TOKEN": "3", "A": "1"}, "timeout": 9}`,
+		`{"args": ["${HOME}"], "command": "a", "env": {"B_TOKEN": "3", "A": "1"}, "timeout": 9, "start_timeout": 9}`,
+		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1"}, "include": ["say"], "exclude": ["show"]}`,
 		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1"}, "headers": {"X": "y"}, "disabled": true, "type": "stdio"}`,
 	} {
 		if source(same) != was {
@@ -184,6 +187,8 @@ func TestEntryProblems(t *testing.T) {
 		{`{"command": "a", "env": {"A=B": "c"}}`, "no environment can hold"},
 		{`{"command": "a", "timeout": -1}`, "timeout -1"},
 		{`{"command": "a", "timeout": "soon"}`, "timeout"},
+		{`{"command": "a", "start_timeout": "soon"}`, "start_timeout"},
+		{`{"command": "a", "exclude": ["[a"]}`, `"[a" is no pattern`},
 		{`{"command": "/no/such/program"}`, "/no/such/program"},
 	}
 	for _, tt := range tests {

@@ -33,6 +33,9 @@ type rawTool struct {
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
 	Annotations  json.RawMessage `json:"annotations"`
+	Execution    struct {
+		TaskSupport string `json:"taskSupport"`
+	} `json:"execution"`
 }
 
 // list asks a server for its tools. What it says of them that is out of bounds
@@ -112,6 +115,8 @@ func (l *lister) add(t rawTool) {
 		l.full = true
 		l.say("only the first %d tools are used; it lists more", len(l.tools))
 		return
+	case t.Execution.TaskSupport == "required":
+		return // it runs as a task only, which we cannot wait for
 	case l.seen[t.Name]:
 		l.say("tool %s is there twice; the first is used", name)
 		return
@@ -152,19 +157,15 @@ func (t rawTool) description() string {
 	return strings.TrimSpace(strings.ToValidUTF8(text, "�"))
 }
 
-// schemas are the schema of a tool as it is and as we understand it; what we do
-// not understand fits any object, the server checks it anyway.
-func (t rawTool) schemas() (raw json.RawMessage, parsed *jsonschema.Schema) {
-	s := &jsonschema.Schema{}
-	err := json.Unmarshal(t.InputSchema, s)
-	if err == nil && s.Type == "object" {
-		if _, err := s.Resolve(nil); err == nil {
-			return t.InputSchema, s
-		}
-	}
+// anyObject fits all arguments: the server judges them, by a schema that may be in
+// words that we do not know.
+var anyObject = &jsonschema.Schema{Type: "object"}
+
+// parameters are the schema of a tool as its server wrote it, nil where it is none.
+func (t rawTool) parameters() json.RawMessage {
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(t.InputSchema, &object); err != nil || object == nil {
-		return nil, &jsonschema.Schema{Type: "object"}
+	if json.Unmarshal(t.InputSchema, &object) != nil || object == nil {
+		return nil
 	}
-	return t.InputSchema, &jsonschema.Schema{Type: "object"}
+	return t.InputSchema
 }

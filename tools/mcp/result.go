@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,18 +21,23 @@ import (
 // they are, so that lines are lines; pictures and other binary content are
 // media; structured content that no text repeats is appended as JSON. What is made
 // one line, or cut, has lost its secrets before; for the rest out is the door.
+// Nothing is said twice.
 func (u unwrapper) unwrap(res *sdk.CallToolResult, raw json.RawMessage) tools.Result {
+	for _, c := range res.Content {
+		u.media = append(u.media, u.binary(c)...)
+	}
 	for _, c := range res.Content {
 		u.content(c)
 	}
 	u.structured(structuredOf(res, raw))
-	r := tools.Result{OK: !res.IsError && u.err == nil, Media: u.media}
-	switch {
-	case u.err != nil:
-		r.Error = fmt.Sprintf("the result could not be kept: %v", u.err)
-	case res.IsError:
-		r.Error = "the tool reports an error" + u.first()
+	r := tools.Result{OK: !res.IsError}
+	if res.IsError {
+		r.Error = "the tool reports an error" + u.short()
 	}
+	if _, err := io.WriteString(u.out, strings.Join(u.texts, "\n")); err != nil {
+		r.OK, r.Error = false, fmt.Sprintf("the result could not be kept: %v", err)
+	}
+	r.Media = u.media
 	return r
 }
 
@@ -42,52 +46,46 @@ type unwrapper struct {
 	hide  *redact.Redactor
 	texts []string
 	media []tools.Media
-	err   error
 }
 
-// text writes one text; several are apart by a line break.
+// text takes one text; several are apart by a line break.
 func (u *unwrapper) text(s string) {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "�")
-	}
-	if len(u.texts) > 0 && u.err == nil {
-		_, u.err = io.WriteString(u.out, "\n")
-	}
-	if u.err == nil {
-		_, u.err = io.WriteString(u.out, s)
-	}
-	u.texts = append(u.texts, s)
+	u.texts = append(u.texts, strings.ToValidUTF8(s, "�"))
 }
 
-func (u *unwrapper) binary(kind string, data []byte) {
-	kind = cmp.Or(kind, "application/octet-stream")
-	u.media = append(u.media, tools.Media{Type: text.Words(u.hide.String(kind)), Data: data})
+// binary gives the medium that a content is, if it is one.
+func (u *unwrapper) binary(c sdk.Content) []tools.Media {
+	switch c := c.(type) {
+	case *sdk.ImageContent:
+		return u.medium(c.MIMEType, c.Data)
+	case *sdk.AudioContent:
+		return u.medium(c.MIMEType, c.Data)
+	case *sdk.EmbeddedResource:
+		if c.Resource != nil && c.Resource.Blob != nil {
+			return u.medium(c.Resource.MIMEType, c.Resource.Blob)
+		}
+	}
+	return nil
 }
 
+func (u *unwrapper) medium(kind string, data []byte) []tools.Media {
+	return []tools.Media{{Type: text.Words(u.hide.String(cmp.Or(kind, "application/octet-stream"))), Data: data}}
+}
+
+// content takes the text of a content.
 func (u *unwrapper) content(c sdk.Content) {
 	switch c := c.(type) {
 	case *sdk.TextContent:
-		u.text(c.Text)
-	case *sdk.ImageContent:
-		u.binary(c.MIMEType, c.Data)
-	case *sdk.AudioContent:
-		u.binary(c.MIMEType, c.Data)
+		u.text(u.lift(c.Text))
 	case *sdk.EmbeddedResource:
-		u.resource(c.Resource)
+		if c.Resource != nil && c.Resource.Blob == nil {
+			u.text(u.lift(c.Resource.Text))
+		}
 	case *sdk.ResourceLink:
 		u.text(u.pointer(c))
+	case *sdk.ImageContent, *sdk.AudioContent:
 	default:
 		u.text(fmt.Sprintf("[content of type %T is not understood]", c))
-	}
-}
-
-func (u *unwrapper) resource(r *sdk.ResourceContents) {
-	switch {
-	case r == nil:
-	case r.Blob != nil:
-		u.binary(r.MIMEType, r.Blob)
-	default:
-		u.text(r.Text)
 	}
 }
 
@@ -108,7 +106,8 @@ func (u *unwrapper) pointer(c *sdk.ResourceLink) string {
 
 // structured appends JSON that the texts do not say already.
 func (u *unwrapper) structured(raw json.RawMessage) {
-	if raw == nil || string(raw) == "null" || u.repeats(raw) {
+	raw = json.RawMessage(u.lift(string(raw)))
+	if len(raw) == 0 || string(raw) == "null" || u.repeats(raw) {
 		return
 	}
 	var b bytes.Buffer
@@ -117,12 +116,17 @@ func (u *unwrapper) structured(raw json.RawMessage) {
 	}
 }
 
-// first is the beginning of the first text, for an error.
-func (u *unwrapper) first() string {
-	if len(u.texts) == 0 || strings.TrimSpace(u.texts[0]) == "" {
+// short takes the text of an error that is one short line: the error says it.
+func (u *unwrapper) short() string {
+	if len(u.texts) != 1 {
 		return ""
 	}
-	return ": " + text.Brief(text.CutBytes(u.hide.String(u.texts[0]), 1000), 200)
+	said := strings.TrimSpace(u.hide.String(u.texts[0]))
+	if said == "" || len(said) > 300 || strings.Contains(said, "\n") {
+		return ""
+	}
+	u.texts = nil
+	return ": " + text.Words(said)
 }
 
 func structuredOf(res *sdk.CallToolResult, raw json.RawMessage) json.RawMessage {
@@ -142,23 +146,33 @@ func structuredOf(res *sdk.CallToolResult, raw json.RawMessage) json.RawMessage 
 	return data
 }
 
-// repeats says whether structured content tells nothing but the texts: it is
-// the JSON that a text is, or texts are all that it holds, as in {"content": text}.
+// repeats says whether structured content tells nothing but the texts and the
+// media: it is the JSON that the texts are, as it is or as {"result": …}, or these
+// are all that it holds, as in {"content": text}.
 func (u *unwrapper) repeats(raw json.RawMessage) bool {
-	var v, said any
-	if len(u.texts) == 0 || json.Unmarshal(raw, &v) != nil {
+	var v any
+	if len(u.texts)+len(u.media) == 0 || json.Unmarshal(raw, &v) != nil {
 		return false
 	}
-	if len(u.texts) == 1 && json.Unmarshal([]byte(u.texts[0]), &said) == nil && reflect.DeepEqual(v, said) {
+	said := make([]any, 0, len(u.texts))
+	for _, s := range u.texts {
+		var value any = s
+		if json.Unmarshal([]byte(s), &value) != nil {
+			value = s
+		}
+		said = append(said, value)
+	}
+	if len(said) == 1 && reflect.DeepEqual(v, said[0]) || u.within(v) {
 		return true
 	}
-	return u.within(v)
+	o, ok := v.(map[string]any) // as FastMCP has it: an item is a text
+	return ok && len(o) == 1 && (reflect.DeepEqual(o["result"], any(said)) || len(said) == 1 && reflect.DeepEqual(o["result"], said[0]))
 }
 
 func (u *unwrapper) within(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return slices.Contains(u.texts, v)
+		return slices.Contains(u.texts, v) || u.isPlace(v)
 	case map[string]any:
 		for _, e := range v {
 			if !u.within(e) {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,16 +14,23 @@ import (
 
 func TestContents(t *testing.T) {
 	picture := func(kind string) []tools.Media { return []tools.Media{{Type: kind, Data: []byte(mcptest.Pixel)}} }
+	large := []tools.Media{{Type: "image/gif", Data: []byte(mcptest.LargePixel)}}
 	tests := []struct {
 		kind string
 		want answer
 	}{
 		{"lines", answer{out: "one\ntwo\nthree", Result: tools.Result{OK: true}}},
 		{"nothing", answer{Result: tools.Result{OK: true}}},
-		{"failure", answer{out: "no such file\nsecond line", Result: tools.Result{Error: "the tool reports an error: no such file second line"}}},
+		{"failure", answer{out: "no such file\nsecond line", Result: tools.Result{Error: "the tool reports an error"}}},
+		{"short failure", answer{Result: tools.Result{Error: "the tool reports an error: no such file"}}},
 		{"structured", answer{out: "{\n  \"id\": 12345678901234567890,\n  \"b\": [\n    1\n  ]\n}", Result: tools.Result{OK: true}}},
 		{"twice", answer{out: `{"n":1,"a":[2]}`, Result: tools.Result{OK: true}}},
 		{"same", answer{out: "a\nb", Result: tools.Result{OK: true}}},
+		{"items", answer{out: "{\"a\":1}\ntwo", Result: tools.Result{OK: true}}},
+		{"picture twice", answer{Result: tools.Result{OK: true, Media: picture("image/gif")}}},
+		{"picture and more", answer{out: "seen\n{\n  \"image\": \"[media 1: image/gif, 814 bytes]\",\n  \"width\": 1\n}",
+			Result: tools.Result{OK: true, Media: append(picture("image/gif"), large...)}}},
+		{"base64", answer{out: "before [media 0: image/gif, 814 bytes] behind, and a word " + strings.Repeat("ACGT", 100), Result: tools.Result{OK: true, Media: large}}},
 		{"beside", answer{out: "it is warm\n{\n  \"celsius\": 21\n}", Result: tools.Result{OK: true}}},
 		{"image", answer{out: "a picture", Result: tools.Result{OK: true, Media: picture("image/gif")}}},
 		{"audio", answer{Result: tools.Result{OK: true, Media: picture("audio/wav")}}},
@@ -40,8 +48,8 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestSchemas: models see a schema as its server wrote it, and we check what we
-// understand of it.
+// TestSchemas: models see a schema as its server wrote it, and the server judges
+// what it is called with.
 func TestSchemas(t *testing.T) {
 	r := newRig(t)
 	s := r.start(r.server("digits", "digits"))
@@ -49,29 +57,71 @@ func TestSchemas(t *testing.T) {
 	if string(tool.Raw) != mcptest.DigitsSchema {
 		t.Errorf("got %s", tool.Raw)
 	}
-	if err := tool.Check([]byte(`{"z":1}`)); err != nil {
-		t.Error(err)
+	for _, args := range []string{`{"z":1}`, `{"a":"no z"}`, `{"type":"png","$ref":7}`} {
+		if err := tool.Check([]byte(args)); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
 	}
-	if err := tool.Check([]byte(`{"a":"no z"}`)); err == nil {
-		t.Error("a missing argument fits")
+	if got := call(t, s, "digits__say", `{"z":"7","text":"hi"}`); !got.OK || got.out != "said: hi" {
+		t.Errorf("forwarded: %+v", got)
 	}
-	for raw, want := range map[string]string{
-		`{"type":"object","properties":{"a":{"type":"string"}}}`:   `{"a":1}`,
-		`{"type":"object","properties":{"a":{"$ref":"x:y/z"}}}`:    "",
-		`{"type":"object","properties":{"a":{"pattern":"(?!x)"}}}`: "",
-		`{"type":7}`: "",
-		`[]`:         "",
-		`true`:       "",
-		`{}`:         "",
+	for _, raw := range []string{`{"type":"object","properties":{"a":{"$ref":"x:y/z"}}}`, `{"type":7}`, `[]`, `true`, `{}`} {
+		if shown := (rawTool{InputSchema: []byte(raw)}).parameters(); (raw[0] == '{') != (string(shown) == raw) {
+			t.Errorf("%s is shown as %s", raw, shown)
+		}
+	}
+}
+
+// TestChosen: the operator says which tools are on offer. All are accepted, so that
+// a choice can change.
+func TestChosen(t *testing.T) {
+	r := newRig(t)
+	for _, tt := range []struct {
+		include, exclude []string
+		want, problem    string
+	}{
+		{want: "say=on show=on"},
+		{include: []string{"say"}, want: "say=on"},
+		{include: []string{"s*"}, exclude: []string{"?ay"}, want: "show=on"},
+		{exclude: []string{"*"}},
+		{include: []string{"show", "shout"}, want: "show=on", problem: `it has no tool "shout", which include in .mcp.json names`},
 	} {
-		raw2, schema := rawTool{InputSchema: []byte(raw)}.schemas()
-		tool := tools.Tool{Name: "t", Schema: schema}
-		if err := tool.Check([]byte(`{"b":1}`)); err != nil || (raw[0] == '{') != (string(raw2) == raw) {
-			t.Errorf("%s: %v, shown as %s", raw, err, raw2)
+		entry := r.server("s", "good")
+		entry.Include, entry.Exclude = tt.include, tt.exclude
+		s := r.start(entry)
+		if state(s) != tt.want || len(s.Tools()) != strings.Count(tt.want, "=on") || has(s.Problems(), tt.problem) != (tt.problem != "" || len(s.Problems()) == 0) {
+			t.Errorf("%v %v: %s, %d tools, %q", tt.include, tt.exclude, state(s), len(s.Tools()), s.Problems())
 		}
-		if want != "" && tool.Check([]byte(want)) == nil {
-			t.Errorf("%s: %s fits", raw, want)
-		}
+		s.Close()
+	}
+}
+
+// TestStartTimeout: a server may have its own.
+func TestStartTimeout(t *testing.T) {
+	r := newRig(t)
+	entry := r.server("s", "mute")
+	entry.StartTimeout = 200 * time.Millisecond
+	if s := r.start(entry); !has(s.Problems(), "no answer within 200ms") {
+		t.Errorf("%q", s.Problems())
+	}
+}
+
+// TestAddress: a message says where a server should be, without what is secret in it.
+func TestAddress(t *testing.T) {
+	r := newRig(t)
+	port := freePort(t)
+	s := r.start(Server{Name: "s", URL: "http://me:pass1234@127.0.0.1:" + port + "/mcp/s/hidden99?token=secret55"})
+	if !has(s.Problems(), "http://127.0.0.1:"+port) || matches("pass1234|hidden99|secret55", strings.Join(s.Problems(), "\n")) {
+		t.Errorf("%q", s.Problems())
+	}
+}
+
+// A tool that runs only as a task is not offered, and one that may is.
+func TestTasksOnly(t *testing.T) {
+	r := newRig(t)
+	s := r.start(r.server("s", "tasks"))
+	if state(s) != "say=on show=on maybe=on" || len(s.Problems()) > 0 {
+		t.Errorf("%s %q", state(s), s.Problems())
 	}
 }
 

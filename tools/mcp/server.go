@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"rouse/internal/lazy"
 	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/tools"
@@ -57,7 +60,7 @@ type link struct {
 // connect starts the server and lists its tools, within the start limit.
 func (s *server) connect(ctx context.Context) error {
 	s.starts++
-	ctx, stop := context.WithTimeout(ctx, s.o.StartLimit)
+	ctx, stop := context.WithTimeout(ctx, s.startLimit())
 	defer stop()
 	life, cancel := context.WithCancel(s.ctx)
 	l := &link{cancel: cancel, gone: make(chan struct{})}
@@ -128,13 +131,15 @@ func refusal(method string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: text.Words(method) + " is not offered by this client"}
 }
 
+func (s *server) startLimit() time.Duration { return cmp.Or(s.StartTimeout, s.o.StartLimit) }
+
 // explain says why a server did not start.
 func (s *server) explain(ctx context.Context, l *link, err error) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
 	if ctx.Err() != nil {
-		err = fmt.Errorf("no answer within %v", s.o.StartLimit)
+		err = fmt.Errorf("no answer within %v", s.startLimit())
 	}
 	switch end := l.pipes.ending(); {
 	case end != "":
@@ -146,10 +151,19 @@ func (s *server) explain(ctx context.Context, l *link, err error) error {
 }
 
 // clean is an error of others in one line, without what the operator gave the
-// server alone.
+// server alone. Of its address it has the part that is no secret.
 func (s *server) clean(err error) string {
-	return text.Brief(s.hide.String(err.Error()), 600)
+	said := address().ReplaceAllStringFunc(err.Error(), func(a string) string {
+		if u, err := url.Parse(a); err == nil && s.URL != "" && strings.HasPrefix(s.Start(), u.Scheme+"://") && strings.HasSuffix(s.Start(), "/"+u.Host) {
+			return s.Start()
+		}
+		return a
+	})
+	return text.Brief(s.hide.String(said), 600)
 }
+
+// address matches an address in an error.
+var address = lazy.Regexp(`https?://[^\s"'<>]+`)
 
 // close ends the connection and what stands behind it.
 func (l *link) close() {
@@ -223,7 +237,7 @@ func (s *server) restart(ctx context.Context) error {
 }
 
 func (s *server) relist(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, s.o.StartLimit)
+	ctx, stop := context.WithTimeout(ctx, s.startLimit())
 	defer stop()
 	s.stale.Store(false)
 	offered, _, err := list(ctx, s.link.session, s.o)

@@ -156,6 +156,9 @@ func (s *Servers) admit(srv *server) {
 	if srv.link == nil {
 		return
 	}
+	if missing := srv.missing(); len(missing) > 0 {
+		s.problem(srv.Name, "it has no tool "+strings.Join(missing, ", ")+", which include in .mcp.json names")
+	}
 	accepted, seen, err := s.pins.get(srv.Name)
 	known := srv.o.Known(srv.Name)
 	if err == nil && len(known) > 0 && (!seen || !slices.Contains(known, listHash(accepted))) {
@@ -204,11 +207,32 @@ func (s *server) hashes() map[string]string {
 	return m
 }
 
+// wanted are the tools that the operator wants of those that a server offers.
+func (s *server) wanted() (list []rawTool) {
+	for _, t := range s.offered {
+		if s.wants(t.Name) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// missing says which tools the operator wants that are not there.
+func (s *server) missing() (list []string) {
+	for _, pattern := range s.Include {
+		one := Server{Include: []string{pattern}}
+		if !slices.ContainsFunc(s.offered, func(t rawTool) bool { return one.wants(t.Name) }) {
+			list = append(list, quoted(pattern))
+		}
+	}
+	return list
+}
+
 // offers are a server's tools with their states, by what was accepted when it
 // started: it can write the file itself since.
 func (s *Servers) offers(srv *server) []Offer {
 	var list []Offer
-	for _, t := range srv.offered {
+	for _, t := range srv.wanted() {
 		seen := t.hidden(srv.o.Redact)
 		o := Offer{Server: srv.Name, Tool: seen.Name, Name: toolName(srv.Name, seen.Name), Description: seen.description(), State: On}
 		if hash, ok := srv.accepted[seen.Name]; !ok && srv.accepted != nil {
@@ -240,7 +264,7 @@ func (s *Servers) Tools() []tools.Tool {
 	seen := map[string]bool{}
 	for _, srv := range s.list {
 		srv.mu.Lock()
-		offered := srv.offered
+		offered := srv.wanted()
 		states := s.offers(srv)
 		srv.mu.Unlock()
 		for i, o := range states {
@@ -254,9 +278,8 @@ func (s *Servers) Tools() []tools.Tool {
 }
 
 func (s *server) tool(o Offer, t rawTool) tools.Tool {
-	raw, schema := t.hidden(s.o.Redact).schemas()
 	return tools.Tool{
-		Name: o.Name, Description: o.Description, Schema: schema, Raw: raw,
+		Name: o.Name, Description: o.Description, Schema: anyObject, Raw: t.hidden(s.o.Redact).parameters(),
 		Run: func(ctx context.Context, call tools.Call) tools.Result { return s.call(ctx, t, call) },
 	}
 }

@@ -58,6 +58,11 @@ func (s *server) list(m message) {
 		t := tool("say", "Says a text.")
 		t["inputSchema"] = map[string]any{"type": "object", "properties": map[string]any{"task_scratchpad": map[string]any{"type": "string"}}}
 		result["tools"] = []any{t}
+	case "tasks":
+		slow, maybe := tool("slow", "Runs as a task."), tool("maybe", "May do so.")
+		slow["execution"] = map[string]any{"taskSupport": "required"}
+		maybe["execution"] = map[string]any{"taskSupport": "optional"}
+		result["tools"] = append(list, slow, maybe)
 	case "digits":
 		s.out.Write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[{"name":"say","description":"d","inputSchema":` + DigitsSchema + `}]}}` + "\n"))
 		return
@@ -205,9 +210,12 @@ func (s *server) answer(m message) {
 // Pixel is the smallest picture that there is.
 const Pixel = "GIF89a\x01\x00\x01\x00\x00\x00\x00;"
 
+// LargePixel is one with a comment.
+var LargePixel = Pixel + strings.Repeat("\x00comment", 100)
+
 // contents is a result of the kind that is asked for.
 func contents(kind string) map[string]any {
-	data := base64.StdEncoding.EncodeToString([]byte(Pixel))
+	data, large := base64.StdEncoding.EncodeToString([]byte(Pixel)), base64.StdEncoding.EncodeToString([]byte(LargePixel))
 	one := func(c map[string]any) map[string]any { return map[string]any{"content": []any{c}} }
 	switch kind {
 	case "lines":
@@ -240,6 +248,23 @@ func contents(kind string) map[string]any {
 		return one(map[string]any{"type": "resource", "resource": map[string]any{"uri": "file:///a", "mimeType": "image/gif", "blob": data}})
 	case "resource":
 		return one(map[string]any{"type": "resource", "resource": map[string]any{"uri": "file:///a", "text": "a\nb"}})
+	case "picture twice":
+		return map[string]any{"content": []any{map[string]any{"type": "image", "mimeType": "image/gif", "data": data}}, "structuredContent": map[string]any{"image": data}}
+	case "picture and more":
+		r := text("seen")
+		r["content"] = append(r["content"].([]any), map[string]any{"type": "image", "mimeType": "image/gif", "data": data})
+		r["structuredContent"] = map[string]any{"image": "data:image/gif;base64," + large, "width": 1}
+		return r
+	case "base64":
+		return text("before data:image/gif;base64," + large + " behind, and a word " + strings.Repeat("ACGT", 100))
+	case "items":
+		r := map[string]any{"content": []any{map[string]any{"type": "text", "text": `{"a":1}`}, map[string]any{"type": "text", "text": "two"}}}
+		r["structuredContent"] = map[string]any{"result": []any{map[string]any{"a": 1}, "two"}}
+		return r
+	case "short failure":
+		r := text("no such file")
+		r["isError"] = true
+		return r
 	case "link":
 		return one(map[string]any{"type": "resource_link", "uri": "http://169.254.169.254/latest", "name": "cre\ndentials", "size": 7})
 	}
