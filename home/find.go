@@ -1,6 +1,9 @@
 package home
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +19,10 @@ func Find(dirs ...string) (homes []string, err error) {
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			return nil, err
+			if p, ok := errors.AsType[*fs.PathError](err); ok {
+				err = p.Err
+			}
+			return nil, fmt.Errorf("%s is no folder that can be read: %w", dir, err)
 		}
 		for _, e := range entries {
 			if sub := filepath.Join(dir, e.Name()); is(sub) {

@@ -20,11 +20,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -250,12 +252,22 @@ func (b *Budget) warning(want Amount) (text string) {
 	return text
 }
 
-// Use says in words how much of a limit of the day or the month is used. Its JSON is
-// that of `rouse status`.
+// Use is how much of a limit of the day or the month is used: in words, and as
+// numbers of tokens, calls or units of the currency.
 type Use struct {
-	Name  string `json:"name"`
-	Used  string `json:"used"`
-	Limit string `json:"limit"`
+	Name       string      `json:"name"`
+	Used       string      `json:"used"`
+	Limit      string      `json:"limit"`
+	UsedValue  json.Number `json:"used_value"`
+	LimitValue json.Number `json:"limit_value"`
+}
+
+func use(name, used, limit string) Use {
+	number := func(words string) json.Number {
+		n, _, _ := strings.Cut(words, " ")
+		return json.Number(n)
+	}
+	return Use{name, used, limit, number(used), number(limit)}
 }
 
 // Uses lists the limits of the day and the month.
@@ -264,7 +276,7 @@ func (b *Budget) Uses(ctx context.Context) (list []Use, err error) {
 		for _, s := range b.scopes()[2:] {
 			for _, p := range b.parts(s, Amount{}) {
 				if p.limit > 0 {
-					list = append(list, Use{p.name, p.show(p.used), p.show(p.limit)})
+					list = append(list, use(p.name, p.show(p.used), p.show(p.limit)))
 				}
 			}
 		}

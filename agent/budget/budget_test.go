@@ -231,7 +231,7 @@ func TestUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := b.Uses(t.Context())
-	want := []Use{{"day_money", "0.25 USD", "2 USD"}, {"month_calls", "1 tool call", "1 tool call"}}
+	want := []Use{{"day_money", "0.25 USD", "2 USD", "0.25", "2"}, {"month_calls", "1 tool call", "1 tool call", "1", "1"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

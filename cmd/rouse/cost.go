@@ -21,6 +21,9 @@ type cost struct {
 	Currency string        `json:"currency"`
 }
 
+// costRows are what a row can be.
+var costRows = []string{"day", "cycle", "model"}
+
 func (a *app) newCost() *cobra.Command {
 	var by string
 	c := &cobra.Command{
@@ -40,7 +43,7 @@ Exit codes: 0, 1 if the logs cannot be read, 2 configuration.`,
 }
 
 func (a *app) cost(s *setup.Setup, by string) error {
-	if !slices.Contains([]string{"day", "cycle", "model"}, by) {
+	if !slices.Contains(costRows, by) {
 		return usage(fmt.Errorf("--by %q: use day, cycle or model", by))
 	}
 	prices, err := s.Prices()

@@ -37,5 +37,5 @@ func (a *app) cycles(h home.Home, limit int) error {
 		return fmt.Errorf("cycles: %w", err)
 	}
 	out := terminal(a.stdout)
-	return printList(a, list, func(c agent.Summary) string { return cycleLine(c, out, a.now()) })
+	return printList(a, list, errNoCycle.Error(), func(c agent.Summary) string { return cycleLine(c, out, a.now()) })
 }

@@ -82,7 +82,7 @@ func (a *app) doctor(examine func(doctor.Doctor, home.Home) []setup.Check) error
 	}
 	checks := examine(doctor.Doctor{Process: a.process(), Hidden: a.hidden}, h)
 	out := terminal(a.stdout)
-	err = printList(a, checks, func(c setup.Check) string { return checkText(c, out) })
+	err = printList(a, checks, "", func(c setup.Check) string { return checkText(c, out) })
 	for _, c := range checks {
 		if !c.OK {
 			return errors.Join(err, &coded{exitFailed, nil})

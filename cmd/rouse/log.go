@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -96,6 +97,9 @@ func (a *app) openCycle(args []string) (h home.Home, id string, err error) {
 	return h, id, err
 }
 
+// errNoCycle is that of a home in which none has run.
+var errNoCycle = errors.New("no cycle has run yet; start one with rouse run")
+
 // pickCycle is the cycle that the arguments name, by default the newest.
 func pickCycle(h home.Home, args []string) (string, error) {
 	if len(args) > 0 {
@@ -112,7 +116,7 @@ func pickCycle(h home.Home, args []string) (string, error) {
 		return "", err
 	}
 	if len(ids) == 0 {
-		return "", fmt.Errorf("no cycle has run yet; start one with rouse run")
+		return "", errNoCycle
 	}
 	return ids[0], nil
 }

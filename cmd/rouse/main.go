@@ -147,8 +147,9 @@ folder. Begin with: rouse init my-agent && cd my-agent && rouse run
 
 Exit codes: 0 done or nothing to do, 1 failed, 2 usage, configuration or unreadable
 state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a signal.`,
-		SilenceErrors: true, SilenceUsage: true,
+		Version: version(), SilenceErrors: true, SilenceUsage: true,
 	}
+	root.SetVersionTemplate(versionLine())
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -167,25 +168,37 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 		a.newSchedule(), a.newSlots(), a.newInstall(), a.newUninstall(), a.newDoctor(), a.newVersion())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
+	a.suggest(root)
 	complete(root)
 	help, _, _ := root.Find([]string{"help"})
 	help.Args = knownVerb // cobra's takes what it does not know for a wish for all of it
 	return root
 }
 
-// complete gives a command, and those below it, what all have in common: without Args
-// it takes none, wrong ones are a usage error, and a group prints its help. Cobra's
+// exitCodes begins the part of a help that says what they mean.
+const exitCodes = "Exit codes:"
+
+// complete gives a command, and those below it, what all have in common: its help
+// says its exit codes, or those of the group that it is of; without Args it takes none, wrong ones are a usage error, and a group prints its help. Cobra's
 // own would take any word for a wish for help.
 func complete(c *cobra.Command) {
 	check := c.Args
 	if check == nil {
 		check = cobra.NoArgs
 	}
+	if !strings.Contains(c.Long, exitCodes) && c.HasParent() {
+		_, codes, _ := strings.Cut(c.Parent().Long, exitCodes)
+		c.Long = cmp.Or(c.Long, c.Short+".") + "\n\n" + exitCodes + codes
+	}
 	if !c.Runnable() {
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
+		err := check(c, args)
+		if err != nil && strings.Contains(err.Error(), "arg(s)") { // whose words are for programmers
+			err = fmt.Errorf("got %s; it is used as: %s", text.Count(len(args), "argument"), c.UseLine())
+		}
+		if err != nil {
 			return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 		}
 		return nil

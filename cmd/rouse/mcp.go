@@ -83,7 +83,7 @@ func (a *app) listMCP(_ context.Context, s *mcp.Servers) error {
 	for _, o := range s.Offers() {
 		list = append(list, offer{o.Name, o.Server, o.Tool, string(o.State), o.Description})
 	}
-	err := printList(a, list, func(o offer) string {
+	err := printList(a, list, "no MCP server is in .mcp.json; docs/mcp.md shows an entry", func(o offer) string {
 		return fmt.Sprintf("%-40s  %-7s  %s", o.Name, o.State, text.Line(o.Description, 80))
 	})
 	if err == nil && len(s.Problems()) > 0 {

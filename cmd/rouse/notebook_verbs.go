@@ -81,7 +81,7 @@ func (a *app) listNotebooks(_ context.Context, m *notebook.Manager, _ []string) 
 		}
 		list = append(list, e)
 	}
-	return printList(a, list, func(e notebookEntry) string {
+	return printList(a, list, "no notebooks yet; make one with: rouse notebook exec NAME '1 + 1'", func(e notebookEntry) string {
 		last := "none has run"
 		if e.Cells > 0 {
 			last = e.Last.Local().Format(time.DateTime)

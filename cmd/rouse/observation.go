@@ -29,11 +29,13 @@ Exit codes: 0, 1 if there is no such observation or the store cannot be used, 2 
 	return c
 }
 
+var errNoObservation = errors.New("there are no observations in this home yet")
+
 // inStore runs a verb with the store of the home open, if there is one.
 func (a *app) inStore(run func(s *observation.Store, args []string) error) runner {
 	return in(a.open, func(home *setup.Setup, args []string) error {
 		if !observation.Exists(home.Home.Memory()) {
-			return errors.New("there are no observations in this home yet")
+			return errNoObservation
 		}
 		s, err := observation.Open(home.Home.Memory(), home.Observations())
 		if err != nil {
@@ -54,13 +56,11 @@ func (a *app) newObservationList() *cobra.Command {
 			if c.Flags().Changed("cycle") && !home.ValidCycle(cycle) {
 				return usage(notACycle(cycle))
 			}
-			if cycle == "" && !all {
-				var err error
-				if _, cycle, err = a.openCycle(nil); err != nil {
-					return err
-				}
+			err := a.inStore(func(s *observation.Store, _ []string) error { return a.listObservations(s, cycle, all) })(c, args)
+			if errors.Is(err, errNoObservation) {
+				return printList[observation.Entry](a, nil, err.Error(), nil)
 			}
-			return a.inStore(func(s *observation.Store, _ []string) error { return a.listObservations(s, cycle) })(c, args)
+			return err
 		},
 	}
 	c.Flags().StringVar(&cycle, "cycle", "", "of this cycle")
@@ -68,7 +68,12 @@ func (a *app) newObservationList() *cobra.Command {
 	return a.withJSON(c)
 }
 
-func (a *app) listObservations(s *observation.Store, cycle string) error {
+func (a *app) listObservations(s *observation.Store, cycle string, all bool) (err error) {
+	if cycle == "" && !all {
+		if _, cycle, err = a.openCycle(nil); err != nil {
+			return err
+		}
+	}
 	list, err := s.List(observation.Filter{Turn: cycle})
 	if err != nil {
 		return err
@@ -78,7 +83,7 @@ func (a *app) listObservations(s *observation.Store, cycle string) error {
 		hideEntry(&list[i], hide)
 	}
 	out := terminal(a.stdout)
-	return printList(a, list, func(e observation.Entry) string {
+	return printList(a, list, errNoObservation.Error(), func(e observation.Entry) string {
 		label := ""
 		if e.Label != "" {
 			label = "  " + out.paint(yellow, "kept: "+text.Line(e.Label, 60))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ type screen struct {
 	w          io.Writer
 	isTerminal bool
 	color      bool
+	plain      bool // it may show nothing but ASCII
 	width      int
 }
 
@@ -32,6 +34,9 @@ func terminal(w io.Writer) screen {
 	}
 	s.isTerminal = true
 	s.color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	// The first of these that is set is the locale (POSIX, 8.2).
+	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
+	s.plain = !strings.Contains(strings.ToUpper(strings.ReplaceAll(locale, "-", "")), "UTF8")
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
 		s.width = width
 	}
@@ -52,6 +57,15 @@ func (s *screen) paint(code, text string) string {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// own writes the marks that Rouse adds to what others said as the screen can show
+// them.
+func (s *screen) own(text string) string {
+	if !s.plain {
+		return text
+	}
+	return strings.NewReplacer("→", "->", "…", "...").Replace(text)
 }
 
 // progress shows a cycle while it runs. Every field may be nil.
@@ -113,13 +127,13 @@ func (p *progress) result(r *journal.Result) {
 // doing shows what is under way until the next line takes its place.
 func (p *progress) doing(text string) {
 	p.wipe()
-	fmt.Fprint(p.err.w, p.err.paint(dim, text))
+	fmt.Fprint(p.err.w, p.err.paint(dim, p.err.own(text)))
 	p.now = true
 }
 
 func (p *progress) line(text string) {
 	p.wipe()
-	fmt.Fprintln(p.err.w, text)
+	fmt.Fprintln(p.err.w, p.err.own(text))
 }
 
 func (p *progress) wipe() {

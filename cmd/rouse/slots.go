@@ -34,7 +34,7 @@ func (a *app) slots(s *setup.Setup, limit int) error {
 		return err
 	}
 	out := terminal(a.stdout)
-	return printList(a, list, func(s setup.Slot) string { return slotLine(s, out) })
+	return printList(a, list, "no slots yet; give the home a schedule with: rouse install '*/15 * * * *'", func(s setup.Slot) string { return slotLine(s, out) })
 }
 
 // slotLine is one slot in words.

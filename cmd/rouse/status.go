@@ -165,9 +165,13 @@ func (a *app) withJSON(c *cobra.Command) *cobra.Command {
 }
 
 // printList prints a list: with --json as JSON, else in words, as line has each.
-func printList[T any](a *app, list []T, line func(T) string) error {
+// What it is empty of is said where no script reads it for a line.
+func printList[T any](a *app, list []T, none string, line func(T) string) error {
 	if a.json {
 		return a.printJSON(append([]T{}, list...))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.stderr, none)
 	}
 	for _, e := range list {
 		fmt.Fprintln(a.stdout, line(e))

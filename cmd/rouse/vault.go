@@ -115,7 +115,7 @@ func (a *app) vaultList(s *setup.Setup, _ []string) error {
 		fields := slices.Sorted(maps.Keys(connections[name]))
 		list = append(list, connection{name, fields, slices.Contains(s.Config.Notebook.Credentials, name)})
 	}
-	return printList(a, list, func(c connection) string {
+	return printList(a, list, "no connections in the vault yet; add one with: rouse vault set ENGINE/NAME FIELD=VALUE", func(c connection) string {
 		granted := map[bool]string{true: "granted"}[c.Granted]
 		return fmt.Sprintf("%-30s  %-7s  %s", c.Name, cmp.Or(granted, "-"), strings.Join(c.Fields, ", "))
 	})

@@ -12,11 +12,18 @@ func (a *app) newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
+		Long: `Print the version of Rouse, of the Go that built it, and for which system.
+
+Exit codes: 0, or 1 if it cannot be printed.`,
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(a.stdout, "rouse %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, _ = fmt.Fprint(a.stdout, versionLine()) // main looks whether it was written
 			return nil
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("rouse %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is what the build says of itself.

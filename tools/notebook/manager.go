@@ -100,7 +100,7 @@ func (m *Manager) Store(name string) (Store, error) {
 	s := Store{Dir: filepath.Join(m.Dir, name), FS: m.FS}
 	if fi, err := os.Lstat(s.Dir); err != nil || !fi.IsDir() {
 		names, _ := m.Names()
-		return Store{}, fmt.Errorf("there is no notebook %q; there are: %s", name, strings.Join(names, ", "))
+		return Store{}, fmt.Errorf("there is no notebook %q; there are: %s", name, cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	return s, nil
 }
