@@ -84,6 +84,7 @@ type Budget struct {
 	mu     sync.Mutex
 	cycle  string
 	self   proc.Identity
+	lock   *disk.Locker
 	synced bool // the ledger's name is durable
 	read   book // what the ledger says, as far as it was read
 	lines  *jsonl.File

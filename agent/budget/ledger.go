@@ -108,7 +108,10 @@ func (b *Budget) locked(ctx context.Context, do func() error) error {
 	if b.self.PID == 0 {
 		b.self = proc.Self()
 	}
-	unlock, err := disk.LockBeside(ctx, b.Path, disk.Patient)
+	if b.lock == nil {
+		b.lock = disk.Beside(b.Path)
+	}
+	unlock, err := b.lock.Lock(ctx, disk.Patient)
 	if err != nil {
 		return fmt.Errorf("lock the spend ledger: %w", err)
 	}

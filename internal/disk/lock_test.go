@@ -52,6 +52,33 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// A lock whose file stays open locks as well, also when that file was removed.
+func TestLocker(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ledger.jsonl")
+	ours, theirs := disk.Beside(file), disk.Beside(file)
+	for _, between := range []func() error{
+		func() error { return nil },
+		func() error { return os.Remove(filepath.Join(filepath.Dir(file), "ledger.lock")) },
+		func() error { return nil },
+	} {
+		unlock, err := ours.Lock(t.Context(), disk.Patient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := theirs.Lock(t.Context(), 0); !errors.Is(err, disk.ErrHeld) {
+			t.Errorf("a second holder: %v", err)
+		}
+		unlock()
+		if unlock, err = theirs.Lock(t.Context(), disk.Patient); err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+		if err := between(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestLockEndsWithContext(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lock")
 	unlock, err := disk.Lock(t.Context(), file, 0)
