@@ -169,8 +169,9 @@ func (k *Keeper) stepAt(c *record, when time.Time) int {
 	return near
 }
 
-// leave is how the home is left, for the next wake to compare with.
-func (k *Keeper) leave(c *record) map[string]string {
+// leave is how the home is left, for the next wake to compare with; saved is the
+// hash of the memory, "" where it was not saved.
+func (k *Keeper) leave(c *record, saved string) map[string]string {
 	if c.left.sums == nil {
 		return nil
 	}
@@ -178,7 +179,9 @@ func (k *Keeper) leave(c *record) map[string]string {
 	for name := range k.watched() {
 		list[name] = c.left.sums[name]
 	}
-	if hash, err := k.Home.Hash(); err == nil {
+	if saved != "" {
+		list[k.memory()] = saved
+	} else if hash, err := k.Home.Hash(); err == nil {
 		list[k.memory()] = hash
 	}
 	return list

@@ -37,6 +37,8 @@ type Keeper struct {
 	Notify *notify.Notifier
 	// Watch, unless nil, is told of each event as it is journalled.
 	Watch func(journal.Event)
+
+	seen seen
 }
 
 func (k *Keeper) now() time.Time { return clock.Now(k.Now) }

@@ -84,14 +84,14 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 		return sleep, fmt.Errorf("sleep: %w", cmp.Or(err, failed))
 	}
 	changed := k.changed(c)
-	conflict := k.save(c)
+	saved, conflict := k.save(c)
 	if !errors.As(conflict, new(*Conflict)) {
 		err = cmp.Or(err, conflict)
 	}
 	if err == nil && conflict != nil {
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
-	sleep.Left, sleep.Changed = k.leave(c), changed
+	sleep.Left, sleep.Changed = k.leave(c, saved), changed
 	if err == nil {
 		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())
 	}
@@ -154,26 +154,29 @@ var errEdited = errors.New("edited while it was being saved")
 
 // save stamps the state and replaces active.yaml, unless somebody edited that
 // since the cycle woke: then both sides are merged, or the edit stays. The last
-// look at the file is just before it is replaced.
-func (k *Keeper) save(c *record) error {
-	for {
-		merged, hash, err := k.merge(c)
+// look at the file is just before it is replaced. It gives the hash of what it saved.
+func (k *Keeper) save(c *record) (saved string, err error) {
+	for look := c.reopened; ; look = true {
+		merged, hash, err := k.merge(c, look)
 		if err == nil && merged != nil {
-			err = merged.Save(unlessEdited{k.disk(), k.Home, hash}, k.Home.Active(), k.now())
+			if err = merged.Save(unlessEdited{k.disk(), k.Home, hash}, k.Home.Active(), k.now()); err == nil {
+				return merged.Hash(), nil
+			}
 		} else {
 			err = cmp.Or(err, k.disk().SyncDir(k.Home.Memory()))
 		}
 		if !errors.Is(err, errEdited) {
-			return err
+			return "", err
 		}
 	}
 }
 
 // merge gives what active.yaml is to hold, nil where it holds that already, and
-// the hash of what it was decided on.
-func (k *Keeper) merge(c *record) (merged *scratchpad.State, hash string, err error) {
-	if hash, err := k.Home.Hash(); err == nil && hash == c.baseHash {
-		return c.state, hash, nil // as it mostly is
+// the hash of what it was decided on. It does not look into a file that is as stat
+// saw it at wake, unless it is told to: that is asked when the file is replaced.
+func (k *Keeper) merge(c *record, look bool) (merged *scratchpad.State, hash string, err error) {
+	if !look && disk.StampOf(k.Home.Active()) == c.left.stats[k.memory()] {
+		return c.state, c.baseHash, nil // as it mostly is
 	}
 	theirs, hash, err := k.Home.Load()
 	conflict := &Conflict{Active: k.Home.Rel(k.Home.Active()), After: k.Home.Rel(k.Home.After(c.id))}
@@ -181,6 +184,8 @@ func (k *Keeper) merge(c *record) (merged *scratchpad.State, hash string, err er
 	case err != nil:
 		conflict.Cause = err
 		return nil, hash, conflict
+	case hash == c.baseHash:
+		return c.state, hash, nil
 	case scratchpad.Equal(theirs, c.state) && hash != "":
 		return nil, hash, nil // it was saved before the cycle was interrupted
 	case hash == "" && scratchpad.Equal(c.base, c.state):

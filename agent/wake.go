@@ -13,6 +13,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/journal"
+	"rouse/scratchpad"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
@@ -51,11 +52,16 @@ func (k *Keeper) open() (*woken, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	settled, err := k.settleIf(newest, &seal)
-	if err != nil {
-		return nil, err
+	known, settled := trust.Read(k.Home, seal.key, newest), ""
+	if known.Slept != newest {
+		if settled, err = k.settleIf(newest, &seal); err != nil {
+			return nil, err
+		}
 	}
-	w, err := k.find(newest, seal.key)
+	if settled != "" {
+		known, k.seen = trust.Read(k.Home, seal.key, newest), seen{}
+	}
+	w, err := k.find(known)
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +90,37 @@ func (k *Keeper) bringUp(s *seal) (err error) {
 }
 
 // find is the home as a cycle finds it, which has no name yet.
-func (k *Keeper) find(newest string, key []byte) (w *woken, err error) {
-	w = &woken{began: k.now(), known: trust.Read(k.Home, key, newest)}
+func (k *Keeper) find(known trust.Known) (w *woken, err error) {
+	w = &woken{began: k.now(), known: known}
 	if err := w.known.Err(k.Found); err != nil {
 		return nil, err
 	}
 	w.trust = w.known.Next(k.Found)
-	if w.base, w.baseHash, err = k.Home.Load(); err != nil {
+	if w.base, w.baseHash, err = k.load(); err != nil {
 		return nil, err
 	}
 	w.state = w.base.Clone()
 	w.rules, w.unruled = k.Home.ReadRules()
 	return w, nil
+}
+
+// seen is the memory as it was read last.
+type seen struct {
+	stat disk.Stamp
+	base *scratchpad.State
+	hash string
+}
+
+// load reads the memory, unless stat says that it still is as [Agent.Preview] read
+// it. An edit that stat does not show counts as one made after the wake: sleep asks
+// for the hash, and merges.
+func (k *Keeper) load() (base *scratchpad.State, hash string, err error) {
+	stat := disk.StampOf(k.Home.Active())
+	if k.seen.base == nil || k.seen.stat != stat {
+		base, hash, err = k.Home.Load()
+		k.seen = seen{stat, base, hash}
+	}
+	return k.seen.base, k.seen.hash, err
 }
 
 // Preview is the request that a cycle would send first, with these tools beside
@@ -109,7 +134,7 @@ func (a *Agent) Preview(further ...tools.Tool) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	w, err := a.find(newest, key)
+	w, err := a.find(trust.Read(a.Home, key, newest))
 	if err != nil {
 		return model.Request{}, err
 	}

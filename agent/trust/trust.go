@@ -57,7 +57,9 @@ type Known struct {
 	// Cycle relied on it, "" where no cycle is known to.
 	Cycle string
 	// Left is how the cycle left the home; see [journal.Sleep.Left].
-	Left     map[string]string
+	Left map[string]string
+	// Slept is the cycle whose journal was found to end in its sleep, the last one.
+	Slept    string
 	trust    journal.Trust
 	accepted journal.Trust
 }
@@ -95,7 +97,7 @@ func (k *Known) read(h home.Home, key []byte, id string) bool {
 	}
 	var t *journal.Trust
 	if slept != nil {
-		t = slept.Trust
+		t, k.Slept = slept.Trust, id
 	} else if t, slept = proven(h, key, id); t == nil {
 		return false
 	}

@@ -10,24 +10,41 @@ import (
 	"time"
 )
 
-// A due slot opens what a home is made of, and its ledgers, at most twice each: to
-// read and to write, or for the cycle and for the copy of what it was made of. It
-// asks for a name a few times, and not once for each file that there could be. A
+// A due slot opens each file of the home at most twice: to read and to write, or for
+// the cycle and for the copy of what it was made of. The memory is read to see what
+// the slot could cost, and again when it is to be replaced, as a person may have
+// edited it. The end of the last journal is read three times: was it a failure, what
+// would a cycle ask, and, once the home is locked, did it sleep. Folders are listed
+// for each of these, too, and synced for each file whose name must last.
+//
+// It asks for a name a few times, and not once for each file that there could be. A
 // cycle after that, made of the same, copies nothing; and the status lists the
 // cycles once for each of its parts that are about them.
 func TestOpenedOnce(t *testing.T) {
 	r := newRig(t)
-	r.serve(call("echo", `{"message": "1"}`), call("echo", `{"message": "2"}`), done(), done())
+	r.serve(done(), call("echo", `{"message": "1"}`), call("echo", `{"message": "2"}`), done(), done())
 	r.write("scratchpad/active.yaml", "goals: [look around]\n")
 	r.write("prices.yaml", "models: {gpt-5-mini: {input: 1, output: 2}}\n")
+	if o := r.rouse("run"); o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+	most := map[string]int{"logs": 7, "scratchpad": 3}
+	for _, path := range r.glob("logs/cycle_*.jsonl") {
+		most["logs/"+filepath.Base(path)] = 3
+	}
 	r.write("rouse.yaml", "schedule: '* * * * *'\nlimits: {day: {money: 10, tokens: 1000000, calls: 100}}\n")
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(r.path("rouse.yaml"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	opened, asked := r.traced("run", "--due")
-	for _, name := range []string{"rouse.yaml", "prices.yaml", "rules.md", "logs/spend.jsonl", "logs/ledger.jsonl"} {
-		if n := opened[name]; n == 0 || n > 2 {
+	for _, name := range []string{"rouse.yaml", "prices.yaml", "rules.md", "scratchpad/active.yaml", "logs/spend.jsonl", "logs/spend.lock", "logs/ledger.jsonl"} {
+		if opened[name] == 0 {
+			t.Errorf("%s was not opened", name)
+		}
+	}
+	for name, n := range opened {
+		if n > max(2, most[name]) {
 			t.Errorf("%s was opened %d times", name, n)
 		}
 	}
