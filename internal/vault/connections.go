@@ -151,7 +151,7 @@ func Environ(list []Variable) []string {
 func Secrets(list []Variable) map[string]string {
 	hidden := map[string]string{}
 	for _, v := range list {
-		if isSecret(v.Name) {
+		if secretName().MatchString(v.Name) {
 			hidden[v.Name] = v.Value
 		}
 		if p := inner(v.Value); p != "" && p != v.Value {
@@ -162,8 +162,6 @@ func Secrets(list []Variable) map[string]string {
 }
 
 var secretName = lazy.Regexp(`(?i)(^|_)(password|passwd|passphrase|pwd|pass|token|secret|key|dsn|credentials?)$`)
-
-func isSecret(variable string) bool { return secretName().MatchString(variable) }
 
 var dsnPassword = lazy.Regexp(`(?i)(?:^|[\s;])(?:password|pwd)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s;]+)`)
 

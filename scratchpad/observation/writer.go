@@ -161,12 +161,10 @@ func (w *Writer) openFile() error {
 		w.pack = pack
 	}
 	w.name = strconv.FormatInt(w.turn.n, 10) + "-" + w.id + map[Codec]string{Zstd: ".zst", Raw: ".raw"}[codec]
-	f, err := w.s.opt.FS.OpenFile(w.path(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := w.s.opt.FS.OpenFile(filepath.Join(w.s.dir, contents, w.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	w.file = f
 	return err
 }
-
-func (w *Writer) path() string { return filepath.Join(w.s.dir, contents, w.name) }
 
 func (w *Writer) append(p []byte) error {
 	if len(p) == 0 {

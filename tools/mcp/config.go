@@ -293,13 +293,3 @@ func (s Server) remote(secrets map[string]string) {
 		}
 	}
 }
-
-// Only is c with one of its servers, enabled or not.
-func (c Config) Only(name string) (Config, bool) {
-	for _, s := range c.Servers {
-		if s.Name == name {
-			return Config{Dir: c.Dir, Servers: []Server{s}}, true
-		}
-	}
-	return Config{}, false
-}

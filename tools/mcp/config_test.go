@@ -233,7 +233,7 @@ func FuzzConfig(f *testing.F) {
 		}
 		c.Secrets()
 		for _, s := range c.Servers {
-			if got, ok := c.Only(s.Name); !ok || got.Servers[0].Name != s.Name {
+			if got, err := c.Pick(s.Name); s.Disabled != (err != nil) || err == nil && got.Servers[0].Name != s.Name {
 				t.Errorf("%q: no %q", data, s.Name)
 			}
 		}

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"slices"
 
 	"rouse/internal/text"
 	"rouse/tools"
@@ -9,14 +10,14 @@ import (
 
 // Pick is the configuration with one server, which is to run.
 func (c Config) Pick(name string) (Config, error) {
-	one, ok := c.Only(name)
+	i := slices.IndexFunc(c.Servers, func(s Server) bool { return s.Name == name })
 	switch {
-	case !ok:
+	case i < 0:
 		return c, fmt.Errorf(".mcp.json: there is no server %s", text.Line(name, 40))
-	case one.Servers[0].Disabled:
+	case c.Servers[i].Disabled:
 		return c, fmt.Errorf(".mcp.json: server %s is disabled", text.Line(name, 40))
 	}
-	return one, nil
+	return Config{Dir: c.Dir, Servers: c.Servers[i : i+1]}, nil
 }
 
 // Find gives a tool that is on, by its server's name for it.

@@ -7,34 +7,15 @@ import (
 	"strings"
 )
 
-// The shapes of nbformat 4.5, https://nbformat.readthedocs.io/en/latest/format_description.html.
-type (
-	ipynbCell struct {
-		Type     string         `json:"cell_type"`
-		ID       string         `json:"id"`
-		Metadata map[string]any `json:"metadata"`
-		Count    int            `json:"execution_count"`
-		Source   string         `json:"source"`
-		Outputs  []any          `json:"outputs"`
-	}
-	ipynbStream struct {
-		Type string `json:"output_type"`
-		Name Stream `json:"name"`
-		Text string `json:"text"`
-	}
-	ipynbData struct {
-		Type     string         `json:"output_type"`
-		Count    *int           `json:"execution_count,omitempty"`
-		Data     map[string]any `json:"data"`
-		Metadata map[string]any `json:"metadata"`
-	}
-	ipynbError struct {
-		Type      string   `json:"output_type"`
-		Name      string   `json:"ename"`
-		Value     string   `json:"evalue"`
-		Traceback []string `json:"traceback"`
-	}
-)
+// ipynbCell is a cell of nbformat 4.5, https://nbformat.readthedocs.io/en/latest/format_description.html.
+type ipynbCell struct {
+	Type     string           `json:"cell_type"`
+	ID       string           `json:"id"`
+	Metadata map[string]any   `json:"metadata"`
+	Count    int              `json:"execution_count"`
+	Source   string           `json:"source"`
+	Outputs  []map[string]any `json:"outputs"`
+}
 
 const (
 	ipynbHead = `{"nbformat":4,"nbformat_minor":5,"metadata":{"kernelspec":{"display_name":"Python 3","language":"python","name":"python3"},"language_info":{"name":"python"}},"cells":[`
@@ -70,25 +51,29 @@ func (s Store) Ipynb(w io.Writer) error {
 }
 
 func (c Cell) ipynb() ipynbCell {
-	cell := ipynbCell{Type: "code", ID: c.ID, Count: c.Number, Source: c.Code, Outputs: []any{}, Metadata: map[string]any{
+	cell := ipynbCell{Type: "code", ID: c.ID, Count: c.Number, Source: c.Code, Outputs: []map[string]any{}, Metadata: map[string]any{
 		"rouse": map[string]any{"description": c.Description, "time": c.Time, "ended": c.Ended, "duration_ms": c.Duration, "logs": c.Logs, "notes": c.Notes},
 	}}
-	stream := func(name Stream, text string) {
-		if text != "" {
-			cell.Outputs = append(cell.Outputs, ipynbStream{"stream", name, text})
-		}
+	add := func(kind string, output map[string]any) {
+		output["output_type"] = kind
+		cell.Outputs = append(cell.Outputs, output)
 	}
-	stream(Stdout, c.Stdout)
-	stream(Stderr, c.Stderr)
+	none := map[string]any{}
+	if c.Stdout != "" {
+		add("stream", map[string]any{"name": Stdout, "text": c.Stdout})
+	}
+	if c.Stderr != "" {
+		add("stream", map[string]any{"name": Stderr, "text": c.Stderr})
+	}
 	for _, p := range c.Pictures {
-		cell.Outputs = append(cell.Outputs, ipynbData{Type: "display_data", Data: map[string]any{p.Type: p.Data}, Metadata: map[string]any{}})
+		add("display_data", map[string]any{"data": map[string]any{p.Type: p.Data}, "metadata": none})
 	}
 	if c.Value != "" {
-		cell.Outputs = append(cell.Outputs, ipynbData{"execute_result", &c.Number, map[string]any{"text/plain": c.Value}, map[string]any{}})
+		add("execute_result", map[string]any{"execution_count": c.Number, "data": map[string]any{"text/plain": c.Value}, "metadata": none})
 	}
 	if c.Error != "" {
 		name, value, _ := strings.Cut(c.Failure(), ": ")
-		cell.Outputs = append(cell.Outputs, ipynbError{"error", name, value, strings.Split(c.Error, "\n")})
+		add("error", map[string]any{"ename": name, "evalue": value, "traceback": strings.Split(c.Error, "\n")})
 	}
 	return cell
 }

@@ -176,7 +176,7 @@ func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error
 	if len(o.failed) >= refuseAfter {
 		return Cell{}, fmt.Errorf("notebook %s: %d cells in a row failed, so it runs no more in this cycle; the last: %s", name, len(o.failed), o.failed[len(o.failed)-1])
 	}
-	c := Cell{ID: strings.ToLower(rand.Text()), Number: o.last + 1, Time: m.now(), Description: m.Redact.String(q.Description),
+	c := Cell{ID: strings.ToLower(rand.Text()), Number: o.last + 1, Time: clock.Now(m.Now), Description: m.Redact.String(q.Description),
 		Code: m.Redact.String(q.Code), Estimate: min(max(q.Estimate, 0), maxEstimate)}
 	if m.Before != nil {
 		m.Before(name, c)
@@ -353,8 +353,6 @@ func (o *opened) close(ctx context.Context) error {
 	o.unlock()
 	return err
 }
-
-func (m *Manager) now() time.Time { return clock.Now(m.Now) }
 
 func (m *Manager) recent() int {
 	if m.Recent <= 0 {

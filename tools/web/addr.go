@@ -17,19 +17,19 @@ const (
 // private reports whether naming a host may open it.
 func (c class) private() bool { return c == loopback || c == inside }
 
+// network is a block of addresses.
+type network struct {
+	block string
+	class class
+}
+
 // networks are the blocks that are not public, the first that fits counting:
 // IANA's special-purpose registries
 // (https://www.iana.org/assignments/iana-ipv4-special-registry,
 // https://www.iana.org/assignments/iana-ipv6-special-registry), multicast, and
 // the clouds' metadata addresses. Of IPv6 only 2000::/3 is public at all.
-func networks() []struct {
-	block string
-	class class
-} {
-	return []struct {
-		block string
-		class class
-	}{
+func networks() []network {
+	return []network{
 		{"169.254.169.254/32", metadata},
 		{"169.254.170.0/24", metadata}, // container credentials
 		{"100.100.100.200/32", metadata},

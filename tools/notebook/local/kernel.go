@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"rouse/internal/frame"
@@ -212,9 +211,6 @@ func (k *kernel) attach(r *run) {
 	k.mu.Unlock()
 	k.changed.Broadcast()
 }
-
-// interrupt sends the SIGINT that Python turns into a KeyboardInterrupt.
-func (k *kernel) interrupt() { k.proc.Signal(syscall.SIGINT) }
 
 // kill ends the process with its descendants and waits until they are gone.
 func (k *kernel) kill() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"rouse/tools"
@@ -132,7 +133,7 @@ func (r *run) await(ctx context.Context, k *kernel, total, idle time.Duration, o
 	if out.Ended != "" {
 		return
 	}
-	k.interrupt()
+	k.proc.Signal(syscall.SIGINT) // which Python turns into a KeyboardInterrupt
 	patience := interruptGrace
 	if end == notebook.Canceled {
 		patience = cancelGrace
