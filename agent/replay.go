@@ -124,20 +124,14 @@ func (r *teller) read(id string) error {
 		if err := r.tell(e); err != nil {
 			return err
 		}
-		if r.found && !r.waiting && r.past(e) {
-			break
+		if _, reply := e.Data.(*journal.Reply); reply && r.found && !r.waiting {
+			break // nothing more comes of the wanted request
 		}
 	}
 	if !r.found {
 		return errors.New("there is no such request; `rouse log` shows which there are")
 	}
 	return nil
-}
-
-// past says that nothing more comes of the wanted request.
-func (r *teller) past(e journal.Event) bool {
-	_, reply := e.Data.(*journal.Reply)
-	return reply
 }
 
 func (r *teller) tell(e journal.Event) error {

@@ -38,9 +38,9 @@ func (e Event) Text() string {
 	case *Warning:
 		return "warn   " + text.Line(d.Text, textRunes)
 	case *Changed:
-		return d.text()
+		return "warn   " + d.String()
 	case *Accepted:
-		return d.text()
+		return fmt.Sprintf("accept the tools of mcp %q, as .mcp.lock.json has them", text.Line(d.Server, 80))
 	case *State:
 		return "state  " + changeText(d.Changes)
 	case *Limit:

@@ -56,10 +56,6 @@ type Accepted struct {
 
 func (*Accepted) event() string { return "accepted" }
 
-func (a *Accepted) text() string {
-	return fmt.Sprintf("accept the tools of mcp %q, as .mcp.lock.json has them", text.Line(a.Server, 80))
-}
-
 // Changed says that a file of the home is not what Rouse left there: somebody
 // else changed it, a person or a process.
 type Changed struct {
@@ -76,8 +72,6 @@ type Changed struct {
 }
 
 func (*Changed) event() string { return "changed" }
-
-func (c *Changed) text() string { return "warn   " + c.String() }
 
 // String is the change in one line for people.
 func (c *Changed) String() string {

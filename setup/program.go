@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"errors"
@@ -36,15 +37,9 @@ func OtherProgram(path string) (how string, older bool, err error) {
 // same says whether the program at path is the one that runs, byte for byte.
 func same(path string) bool {
 	self, err := os.Executable()
-	if err != nil {
-		return false
-	}
-	ours, err := digest(self)
-	if err != nil {
-		return false
-	}
-	theirs, err := digest(path)
-	return err == nil && ours == theirs
+	ours, failed := digest(self)
+	theirs, missing := digest(path)
+	return cmp.Or(err, failed, missing) == nil && ours == theirs
 }
 
 func digest(path string) (sum [sha256.Size]byte, err error) {

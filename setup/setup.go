@@ -45,14 +45,7 @@ type Process struct {
 }
 
 // Getenv looks a variable up in the environment; "" is none.
-func (p Process) Getenv(name string) string {
-	for i := len(p.Environ) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(p.Environ[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
+func (p Process) Getenv(name string) string { return proc.Lookup(p.Environ, name) }
 
 // Setup is a home that is open, with what is made of it when somebody first asks.
 // It may be used by several goroutines.

@@ -200,19 +200,12 @@ type part struct {
 }
 
 func (b *Budget) parts(s scope, want Amount) []part {
-	money := func(n int64) string { return Money(n).String() + b.unit() }
+	money := func(n int64) string { return strings.TrimSpace(Money(n).String() + " " + b.Currency) }
 	return []part{
 		{s.name + "_tokens", int64(s.limit.Tokens), int64(s.used.Tokens), int64(want.Tokens), counted("token")},
 		{s.name + "_money", int64(s.limit.Money), int64(s.used.Money), int64(want.Money), money},
 		{s.name + "_calls", int64(s.limit.Calls), int64(s.used.Calls), int64(want.Calls), counted("tool call")},
 	}
-}
-
-func (b *Budget) unit() string {
-	if b.Currency == "" {
-		return ""
-	}
-	return " " + b.Currency
 }
 
 func counted(unit string) func(int64) string {

@@ -121,19 +121,22 @@ type Tools struct {
 
 // Default is the configuration of a home that says nothing.
 func Default() Config {
+	const day = Age(24 * time.Hour)
 	c := Config{
 		Workspace: "workspace",
 		Model: Model{
 			Provider: "auto", Name: "gpt-5-mini", APIKeyEnv: "OPENAI_API_KEY", Protocol: "auto",
 			MaxOutput: 8192, IdleTimeout: Duration(2 * time.Minute), Retries: 4,
 		},
-		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10, NextWake: nextWake()},
+		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10, NextWake: NextWake{Duration(time.Minute), Duration(24 * time.Hour)}},
 		Conversation: Conversation{MaxTokens: 32000, KeepResults: 3, TaskScratchpad: "required"},
 	}
 	c.Observations = Observations{
 		Threshold: 4096, PreviewChars: 500, TTL: Duration(time.Hour), MaxBytes: 2 << 30, Codec: "zstd", Summary: "preview",
 	}
-	c.Unattended, c.Notebook = unattended(), notebook()
+	c.Notebook = Notebook{Timeout: Duration(2 * time.Minute), Idle: Duration(30 * time.Second), Max: Duration(time.Hour), Backend: "local"}
+	c.Failures.PauseAfter = 5
+	c.Retention = Retention{Keep: 30 * day, KeepFailed: 90 * day}
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
@@ -153,9 +156,9 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		return c, fmt.Errorf("read %s: %s", name, yamlerror.Text(err))
 	}
 	c.name, c.text, c.fileURL = name, data, c.Model.BaseURL
-	override(&c.Model.Name, getenv("ROUSE_MODEL"))
+	c.Model.Name = cmp.Or(getenv("ROUSE_MODEL"), c.Model.Name)
 	c.elseURL = getenv("OPENAI_BASE_URL") != ""
-	override(&c.Model.BaseURL, getenv("OPENAI_BASE_URL"))
+	c.Model.BaseURL = cmp.Or(getenv("OPENAI_BASE_URL"), c.Model.BaseURL)
 	if err := c.check(); err != nil {
 		return c, c.Wrong(err)
 	}
@@ -171,12 +174,6 @@ func (c Config) FileURL() (url string, overridden bool) { return c.fileURL, c.el
 
 // maxBytes is the largest configuration that is read.
 const maxBytes = 1 << 20
-
-func override(value *string, env string) {
-	if env != "" {
-		*value = env
-	}
-}
 
 func decode(data []byte, c *Config) error {
 	for i := 0; i < len(data); {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"time"
 )
 
 // Notebook configures the notebooks.
@@ -27,10 +26,6 @@ type Notebook struct {
 	TokenEnv string `yaml:"token_env"`
 	// Credentials are the connections that cells may see, as engine/NAME.
 	Credentials []string `yaml:"credentials"`
-}
-
-func notebook() Notebook {
-	return Notebook{Timeout: Duration(2 * time.Minute), Idle: Duration(30 * time.Second), Max: Duration(time.Hour), Backend: "local"}
 }
 
 func (n Notebook) check() error {

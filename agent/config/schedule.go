@@ -31,8 +31,6 @@ type NextWake struct {
 	Max Duration `yaml:"max"`
 }
 
-func nextWake() NextWake { return NextWake{Duration(time.Minute), Duration(24 * time.Hour)} }
-
 func (w NextWake) meant() bool {
 	const year = Duration(366 * 24 * time.Hour)
 	return w.Max == 0 || w.Min >= Duration(time.Second) && w.Min <= w.Max && w.Max <= year

@@ -59,11 +59,6 @@ type Retention struct {
 	KeepFailed Age `yaml:"keep_failed"` // of cycles that did not end well
 }
 
-func unattended() Unattended {
-	const day = Age(24 * time.Hour)
-	return Unattended{Failures: Failures{PauseAfter: 5}, Retention: Retention{Keep: 30 * day, KeepFailed: 90 * day}}
-}
-
 func (u Unattended) check() error {
 	switch {
 	case u.Limits.Call.Calls > 0:

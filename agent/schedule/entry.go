@@ -62,11 +62,7 @@ type Entry struct {
 }
 
 // New makes an entry with the defaults out of a specification.
-func New(cron string) (Entry, error) {
-	e := defaults()
-	e.Cron = cron
-	return e, e.check()
-}
+func New(cron string) (Entry, error) { return defaults().With(cron) }
 
 func defaults() Entry {
 	return Entry{

@@ -69,21 +69,8 @@ Exit codes: 0, 1 if a server or a tool is missing, 2 a bad .mcp.json.`,
 	})
 }
 
-// offer is a tool as --json has it.
-type offer struct {
-	Name        string `json:"name"`
-	Server      string `json:"server"`
-	Tool        string `json:"tool"`
-	State       string `json:"state"`
-	Description string `json:"description"`
-}
-
 func (a *app) listMCP(_ context.Context, s *mcp.Servers) error {
-	var list []offer
-	for _, o := range s.Offers() {
-		list = append(list, offer{o.Name, o.Server, o.Tool, string(o.State), o.Description})
-	}
-	err := printList(a, list, "no MCP server is in .mcp.json; docs/mcp.md shows an entry", func(o offer) string {
+	err := printList(a, s.Offers(), "no MCP server is in .mcp.json; docs/mcp.md shows an entry", func(o mcp.Offer) string {
 		return fmt.Sprintf("%-40s  %-7s  %s", o.Name, o.State, text.Line(o.Description, 80))
 	})
 	if err == nil && len(s.Problems()) > 0 {

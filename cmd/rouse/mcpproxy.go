@@ -111,13 +111,9 @@ func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy
 	if !tools.ValidName(name) {
 		return nil, fmt.Errorf("--name %q: a name has letters, digits, _ and -, at most 64", name)
 	}
-	p.Notes = proxy.Log{FS: disk.OS{}, Path: s.Home.ProxyLog(name), Session: newSession(a.now()), Redact: hide, Now: a.now}
+	session := "proxy_" + a.now().Format("20060102_150405") + "_" + rand.Text()[:6] // also names its turn in the store of observations
+	p.Notes = proxy.Log{FS: disk.OS{}, Path: s.Home.ProxyLog(name), Session: session, Redact: hide, Now: a.now}
 	return p, checkListen(o.listen, p.Token)
-}
-
-// newSession names a proxy's turn in the store of observations.
-func newSession(now time.Time) string {
-	return "proxy_" + now.Format("20060102_150405") + "_" + rand.Text()[:6]
 }
 
 // remote is the address of a server, and what is sent to it with each request.

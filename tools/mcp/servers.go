@@ -88,11 +88,11 @@ const (
 
 // Offer is a tool that a server offers, on or off.
 type Offer struct {
-	Server      string
-	Tool        string // the server's own name for it
-	Name        string // the name that models see
-	Description string
-	State       State
+	Name        string `json:"name"` // the name that models see
+	Server      string `json:"server"`
+	Tool        string `json:"tool"` // the server's own name for it
+	State       State  `json:"state"`
+	Description string `json:"description"`
 }
 
 // Start starts all servers of c side by side and returns when each is ready or
