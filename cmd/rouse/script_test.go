@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"rouse/home"
 	"rouse/journal"
 	"rouse/tools/mcp/mcptest"
+	"rouse/tools/notebook/notebooktest"
 )
 
 func TestMain(m *testing.M) {
@@ -34,8 +36,12 @@ func TestMain(m *testing.M) {
 // model FILE, a chat server that answers with the lines of FILE ; requests N
 // [PATTERN], how many requests it got and what the last one holds ; waitfor
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
-// process of the newest cycle.
+// process of the newest cycle ; venv FOLDER, a Python environment for a notebook
+// that has none, as making one takes seconds.
 func TestScript(t *testing.T) {
+	shared := newRig(t)
+	shared.env = append(shared.env, "PATH="+notebooktest.UV(t))
+	made := sync.OnceValue(func() outcome { return shared.rouse("notebook", "exec", "shared", "1") })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -46,6 +52,16 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle,
+			"venv": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) != 1 {
+					ts.Fatalf("usage: venv FOLDER")
+				}
+				if o := made(); o.code != 0 {
+					ts.Fatalf("%s", o.stderr)
+				}
+				ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o700))
+				ts.Check(os.Symlink(shared.path("notebooks/shared/venv"), ts.MkAbs(args[0]+"/venv")))
+			},
 		},
 		RequireUniqueNames: true,
 	})

@@ -42,7 +42,8 @@ func (s *shared) venv(t testing.TB) string {
 			return
 		}
 		var r *local.Runtime
-		if r, s.err = (local.Config{Runner: &proc.Runner{Env: proc.Environ(os.Environ())}, Workspace: s.dir}).Open(s.dir); s.err == nil {
+		env := append(proc.Environ(os.Environ()), "PATH="+notebooktest.UV(t))
+		if r, s.err = (local.Config{Runner: &proc.Runner{Env: env}, Workspace: s.dir}).Open(s.dir); s.err == nil {
 			s.err = r.Start(t.Context())
 			r.Reset(t.Context())
 		}
