@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"rouse/internal/sweep"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func values(s *State) map[string]any {
 }
 
 func TestStringsReadBack(t *testing.T) {
-	const n = 21000
+	n := sweep.Of(3000, 21_000, 21_000)
 	texts, want := stringStates(t, n)
 	for i, text := range texts {
 		var got map[string]any

@@ -12,6 +12,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/dispatcher"
+	"rouse/internal/sweep"
 	"rouse/tools"
 )
 
@@ -274,7 +275,7 @@ func TestNativeUrges(t *testing.T) {
 
 // TestNativeAnyCourse drives conversations of every kind.
 func TestNativeAnyCourse(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range sweep.Of[uint64](50, 200, 200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		k := newTalker(t, 4000+rnd.IntN(20000))
 		for range rnd.IntN(60) {

@@ -253,7 +253,7 @@ func (l *Ledger) around(e Entry, slot time.Time) (text string) {
 // cycles that take long, kills at any write and between, woken both by the
 // minute and at the second; once with a ledger that grows, once with one that is
 // compacted all the time, then until April. ROUSE_SWEEP=full lives through three busy
-// ones of each, and to their ends; a quick test until April and until March.
+// ones of each, and to their ends.
 func TestYear(t *testing.T) {
 	every, seeds := []string{"30 1-23/5 * * *", "15 */12 * * *", "@every 500m"}, uint64(1)
 	if sweep.Full() {

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"os/exec"
 	"path/filepath"
+	"rouse/internal/sweep"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,11 @@ func TestEveryZone(t *testing.T) {
 	}
 	changes, slots := 0, 0
 	changing := map[string]bool{}
-	for _, name := range zones(t) {
+	nth := sweep.Of(4, 1, 1)
+	for i, name := range zones(t) {
+		if i%nth != 0 {
+			continue
+		}
 		loc, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +93,7 @@ func TestEveryZone(t *testing.T) {
 			}
 		}
 	}
-	if changes < 2000 {
+	if changes < 2000/nth {
 		t.Errorf("only %d changes", changes)
 	}
 	t.Logf("%d changes of the clock in %d zones from 2016 to 2030: %d slots, as a reader of the clock counts them", changes, len(changing), slots)
