@@ -2,12 +2,14 @@ package dispatcher
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rouse/journal"
@@ -74,6 +76,33 @@ func (o *Observation) show(m tools.Media) {
 		m.Sum = fmt.Sprintf("%x", sha256.Sum256(m.Data))
 		o.Images = append(o.Images, m)
 	}
+}
+
+// medium is a picture or another binary content of a step, or what is said of it.
+func (d *Dispatcher) medium(metadata any, path []string) (referred, error) {
+	found, err := field(metadata, path)
+	entry, ok := found.(map[string]any)
+	id, kept := entry["scratchpad_id"].(string)
+	switch {
+	case err != nil || !ok:
+		return referred{value: found}, err
+	case !kept || entry["note"] != nil:
+		return referred{}, fmt.Errorf("%s cannot be passed on: %v", strings.Join(path, "."), cmp.Or(entry["note"], any("it was not kept")))
+	}
+	turn, err := d.Turn()
+	if err != nil {
+		return referred{}, err
+	}
+	size, err := strconv.ParseInt(fmt.Sprint(entry["bytes"]), 10, 64)
+	return referred{size: size, binary: true, open: func() (io.ReadCloser, error) { return openContent(turn, id) }}, err
+}
+
+// noText says that a step gave no text, and what it gave instead.
+func noText(o Observation) error {
+	if list, _ := o.Metadata["media"].([]any); len(list) > 0 {
+		return fmt.Errorf("step %d gave no text but %d media: the first is {{step%d.media.0}}", o.Step, len(list), o.Step)
+	}
+	return fmt.Errorf(`step %d gave no text; write "" where you mean an empty one`, o.Step)
 }
 
 // showParked shows a content that was parked, if it is a picture.

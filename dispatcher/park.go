@@ -153,10 +153,13 @@ func (d *Dispatcher) lookup(step int, path []string) (referred, error) {
 	if err != nil {
 		return referred{}, err
 	}
-	if path[0] == "metadata" && o.ScratchpadID != "" {
+	if (path[0] == "metadata" || path[0] == "media") && o.ScratchpadID != "" {
 		if err := d.addMetadata(fields, o.ScratchpadID); err != nil {
 			return referred{}, err
 		}
+	}
+	if path[0] == "media" {
+		return d.medium(fields["metadata"], path)
 	}
 	v, err := field(fields, path)
 	return referred{value: v}, err
@@ -187,6 +190,9 @@ func (d *Dispatcher) addMetadata(fields map[string]any, id string) error {
 func (d *Dispatcher) content(o Observation, path []string) (referred, error) {
 	if o.partial {
 		return referred{}, fmt.Errorf("only a part of the content of step %d was kept, so it cannot be passed on: call the tool again with its output in a file", o.Step)
+	}
+	if o.ScratchpadID == "" && o.text() == "" {
+		return referred{}, noText(o)
 	}
 	if o.ScratchpadID == "" {
 		return inside(o.text(), path)

@@ -37,7 +37,7 @@ func (s *Shelf) maxAnswer() int {
 var readText string
 
 // readReference is said where calls can refer to earlier results.
-const readReference = " To pass the whole content to another tool\nwithout reading it, write `{{stepN.content}}` as that tool's argument."
+const readReference = " To pass the whole content to another tool\nwithout reading it, write `{{stepN.content}}` as that tool's argument, `{{stepN.media.0}}` for a picture."
 
 //go:embed scratchpad_keep.md
 var keepText string

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,6 +20,9 @@ import (
 // values that are not streamed, in bytes for one call.
 const maxSplice = 64 << 10
 
+// maxMedia is how much binary content they may put there, in bytes.
+const maxMedia = 8 << 20
+
 // referenceForm finds references, also those that are not written well, so that
 // they are reported and not taken for text.
 var referenceForm = lazy.Regexp(`\{\{\s*step([0-9]+)([^{}]*)\}\}`)
@@ -31,6 +35,8 @@ type referred struct {
 	value any                           // a JSON value, unless open is set
 	open  func() (io.ReadCloser, error) // a text too large for that
 	size  int64                         // of the text
+	// binary says that it is no text: in arguments it is base64.
+	binary bool
 }
 
 // resolver puts the values of earlier steps in the place of references such as
@@ -41,6 +47,7 @@ type resolver struct {
 	lookup  func(step int, path []string) (referred, error)
 	streams map[string]io.ReadCloser
 	spliced int
+	media   int64
 	// err is the first thing that is wrong, for the model to read.
 	err error
 }
@@ -142,6 +149,9 @@ func (r *resolver) text(s string) any {
 
 // inline gives a value that is to stand in the arguments themselves.
 func (r *resolver) inline(found referred) any {
+	if found.binary {
+		return r.base64(found)
+	}
 	v := found.value
 	if found.open != nil {
 		v = r.read(found)
@@ -154,18 +164,35 @@ func (r *resolver) inline(found referred) any {
 	return v
 }
 
+// base64 gives a picture, or what else is no text, as tools take it in arguments.
+func (r *resolver) base64(found referred) any {
+	if r.media += found.size; r.media > maxMedia {
+		r.fail("references would put %d bytes of media into the arguments, the limit is %d: %s", r.media, maxMedia, r.instead())
+		return ""
+	}
+	data, err := found.all(maxMedia)
+	if err != nil {
+		r.fail("%v", err)
+	}
+	return base64.StdEncoding.EncodeToString(data)
+}
+
+// all is a content of at most so many bytes.
+func (f referred) all(most int64) ([]byte, error) {
+	reader, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	return io.ReadAll(io.LimitReader(reader, most))
+}
+
 func (r *resolver) read(found referred) any {
 	if found.size > maxSplice {
 		r.spliced += int(min(found.size, 1<<40))
 		return ""
 	}
-	reader, err := found.open()
-	if err != nil {
-		r.fail("%v", err)
-		return ""
-	}
-	defer reader.Close()
-	data, err := io.ReadAll(io.LimitReader(reader, maxSplice))
+	data, err := found.all(maxSplice)
 	switch {
 	case err != nil:
 		r.fail("%v", err)

@@ -1,10 +1,12 @@
 package dispatcher
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -125,5 +127,45 @@ func TestSecretInMedia(t *testing.T) {
 	}
 	if string(media[1].Data) != picture+secret {
 		t.Error("what the tool gave has changed")
+	}
+}
+
+// A picture of an earlier step passes by reference: as it is into a file, as base64
+// into arguments. A result without text is not an empty one.
+func TestMediaByReference(t *testing.T) {
+	picture := "\x89PNG\r\n\x1a\n\x00" + strings.Repeat("\xff", 100<<10)
+	var got string
+	d, _ := withStore(t, func(tools.Call) tools.Result {
+		return tools.Result{OK: true, Media: []tools.Media{{Type: "image/png", Data: []byte(picture)}, {Type: "image/png", Data: []byte(picture + secret)}}}
+	})
+	type args struct {
+		Body string `json:"body,omitempty"`
+		Text string `json:"text,omitempty"`
+	}
+	keep := tools.New("keep", "Keeps.", func(_ context.Context, c tools.Call, a args) tools.Result {
+		whole, _ := io.ReadAll(c.Text("body", a.Body))
+		got = string(whole) + a.Text
+		return tools.Result{OK: true}
+	})
+	keep.Streams = []string{"body"}
+	set, err := tools.NewSet(append(d.Tools.All(), keep)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Tools = set
+	do(t, d, "much", `{}`)
+	for _, tt := range []struct{ args, want, err string }{
+		{args: `{"body":"{{step1.media.0}}"}`, want: picture},
+		{args: `{"text":"{{step1.media.0}}"}`, want: base64.StdEncoding.EncodeToString([]byte(picture))},
+		{args: `{"text":"data:{{step1.media.0.type}};base64,{{step1.media.0}}"}`, want: "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(picture))},
+		{args: `{"body":"{{step1.media.1}}"}`, err: "media.1 cannot be passed on: not shown: it holds a secret"},
+		{args: `{"body":"{{step1.media.2}}"}`, err: "the list has 2 items"},
+		{args: `{"body":"{{step1.content}}"}`, err: "step 1 gave no text but 2 media: the first is {{step1.media.0}}"},
+		{args: `{"body":"{{step2.content}}"}`, err: `step 2 gave no text; write "" where you mean an empty one`},
+	} {
+		got = ""
+		if o := do(t, d, "keep", tt.args); o.OK != (tt.err == "") || !strings.Contains(o.Error, tt.err) || got != tt.want {
+			t.Errorf("%s: %.200q, %d bytes", tt.args, o.Error, len(got))
+		}
 	}
 }
