@@ -158,6 +158,9 @@ func (h Home) Spend() string { return filepath.Join(h.Logs(), "spend.jsonl") }
 // Told has whom was told of what.
 func (h Home) Told() string { return filepath.Join(h.Logs(), "notify.json") }
 
+// Looked is the file whose age tells when a person last looked at the home.
+func (h Home) Looked() string { return filepath.Join(h.Logs(), "looked") }
+
 // Said begins the names of the empty files that remember what was said of the home,
 // where nothing else can be kept, and which need not lie in it.
 func (h Home) Said() string { return fmt.Sprintf(".rouse_%.4x_", sha256.Sum256([]byte(h.Dir))) }

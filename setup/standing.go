@@ -23,6 +23,14 @@ type Standing struct {
 	NextSlot *time.Time `json:"next_slot"`
 	// NextWake is when a cycle asked to be woken.
 	NextWake *time.Time `json:"next_wake"`
+	// Looked is when a person last looked, nil for never, and Slots what became of slots
+	// since then but for those that just ran, the newest first.
+	Looked *time.Time `json:"looked"`
+	Slots  []Slot     `json:"slots"`
+	// Holder has the home now, nil where nobody does or it is not to be seen from here,
+	// and Leftovers are what a killed cycle left.
+	Holder    *Holder          `json:"holder"`
+	Leftovers []agent.Leftover `json:"leftovers"`
 	// Again is the slot that is tried again next; nil if there is none.
 	Again       *Slot           `json:"again,omitempty"`
 	Limits      []budget.Use    `json:"limits"`
@@ -51,8 +59,15 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 		return st
 	}
 	st := s.Standing(newest)
+	st.problem(s.addNight(&st, newest))
 	if _, err := h.ReadRules(); err != nil {
 		st.problem(agent.Unruled(h, err))
+	}
+	if _, doubts, err := agent.Verify(h, agent.Checked); err != nil || len(doubts) > 0 {
+		st.problem(err)
+		for _, doubt := range doubts[:min(1, len(doubts))] {
+			st.problem(fmt.Errorf("a journal is damaged or forged: %s; rouse doctor says what to do", doubt))
+		}
 	}
 	if c := CheckSpace(h); !c.OK {
 		st.problem(fmt.Errorf("the disk of %s: %s; %s", h.Dir, c.Found, c.Hint))
@@ -61,7 +76,7 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 }
 
 func newStanding() Standing {
-	return Standing{Problems: []string{}, Limits: []budget.Use{}, Undelivered: []Undelivered{}}
+	return Standing{Problems: []string{}, Limits: []budget.Use{}, Undelivered: []Undelivered{}, Slots: []Slot{}, Leftovers: []agent.Leftover{}}
 }
 
 // Standing sums up the schedule, the limits, the disk and what people were to be
@@ -101,7 +116,10 @@ func (s *Setup) addSlots(st *Standing) {
 		last := SlotOf(*sum.Last)
 		st.LastSlot = &last
 	}
-	if !sum.Next.IsZero() {
+	if now := s.Now().Round(0); !sum.Next.IsZero() {
+		if sum.Next.Before(now) {
+			sum.Next = now // a slot that is due, which nobody has woken the home for
+		}
 		st.NextSlot = &sum.Next
 	}
 	if !sum.Asked.IsZero() {

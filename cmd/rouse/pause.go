@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"rouse/agent"
 	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -18,8 +20,10 @@ func (a *app) newPause() *cobra.Command {
 		Short: "Stop the home: no cycle starts, and the one that is awake ends",
 		Long: `Write the file STOP into the home. While it is there no cycle starts, and one that is
 awake goes to sleep before its next step. A file STOP that you make otherwise does the same.
+What a killed cycle left running is ended, as by rouse reap.
 
-Exit codes: 0, also if the home is paused already, 1 if the file cannot be written.`,
+Exit codes: 0, also if the home is paused already, 1 if the file cannot be written or a process
+does not end.`,
 		Example: `  rouse pause 'the disk is being changed'
   rouse resume`,
 		Args: cobra.ArbitraryArgs,
@@ -36,10 +40,20 @@ func (a *app) pause(h home.Home, words []string) error {
 	if !made {
 		why, _ := pause.Paused(h.Stop())
 		fmt.Fprintf(a.stdout, "paused already: %s\n", why)
-		return nil
+	} else {
+		fmt.Fprintln(a.stdout, "paused; go on with: rouse resume")
 	}
-	fmt.Fprintln(a.stdout, "paused; go on with: rouse resume")
-	return nil
+	if _, err := home.Open(h.Dir); err != nil {
+		return nil // its journals are of another version
+	}
+	ended, err := agent.Reap(h)
+	if errors.Is(err, home.ErrAwake) {
+		return nil // it ends what it started itself
+	}
+	for _, l := range ended {
+		fmt.Fprintln(a.stdout, endedLine(l))
+	}
+	return err
 }
 
 func (a *app) newResume() *cobra.Command {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -157,7 +158,13 @@ func (p *progress) close(r agent.Report) {
 	if p.err != nil {
 		p.wipe()
 	}
-	if p.out == nil || r.Cycle == "" {
+	if p.out == nil {
+		return
+	}
+	if s := (*agent.Stopped)(nil); errors.As(r.Err, &s) {
+		fmt.Fprintf(p.out.w, "the home is paused: %s; go on with: rouse resume\n", text.Line(s.Reason, 300))
+	}
+	if r.Cycle == "" {
 		return
 	}
 	color := green

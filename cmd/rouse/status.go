@@ -37,7 +37,8 @@ func (a *app) newStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Show the memory, the last cycle, and what is not as it should be",
 		Long: `Show what the agent is to do, how its last cycle and its last slot ended, when it wakes next,
-how much of its limits is used, and what needs your attention.
+how much of its limits is used, and what needs your attention. What became of slots that did
+not just run is shown since a person last looked, on a terminal; at first for a week.
 
 Exit codes: 0, or 2 if the memory cannot be read.`,
 		RunE: func(*cobra.Command, []string) error { return a.status() },
@@ -55,13 +56,13 @@ func (a *app) status() error {
 	}
 	st := summarize(h, s)
 	cycles, err := agent.Summaries(h, 1)
-	if err != nil {
-		return err
-	}
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
 	st.Standing = setup.StandingOf(h, a.process(), st.Cycle)
+	if err != nil {
+		st.Problems = append(st.Problems, err.Error())
+	}
 	if st.Cycle != nil {
 		st.Problems = append(st.Problems, st.Cycle.Attention(h)...)
 	}
@@ -69,6 +70,9 @@ func (a *app) status() error {
 		return a.printJSON([]status{st})
 	}
 	a.printStatus(st)
+	if terminal(a.stdout).isTerminal {
+		setup.Looked(h, a.now())
+	}
 	return nil
 }
 
@@ -107,7 +111,7 @@ func (a *app) printStatus(st status) {
 	if st.Cycle != nil {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
 	}
-	printStanding(st.Standing, out, row)
+	printStanding(st.Standing, out, a.now(), row)
 }
 
 func memoryLine(st status) string {
@@ -125,7 +129,7 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 	line := fmt.Sprintf("%s  %s", c.Cycle, out.paint(outcomeColor(c), fmt.Sprintf("%-11s", c.Outcome)))
 	switch c.Outcome {
 	case agent.Awake:
-		return line + fmt.Sprintf("  for %s, pid %d", now.Sub(c.Began).Round(time.Second), c.PID)
+		return line + fmt.Sprintf("  since %s, for %s, pid %d", c.Began.Format("15:04:05"), now.Sub(c.Began).Round(time.Second), c.PID)
 	case agent.Interrupted:
 		return line + "  the next cycle settles it"
 	}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -22,12 +23,7 @@ const leftoverTime = 2 * time.Second
 // What left its session and also cleared or overwrote its environment is known by
 // the brand of owner, the process that started it all, if that one is dead.
 func EndLeftovers(mark string, ids []Identity, owner Identity) (ended []int, err error) {
-	boot := Self().Boot
-	var brand uint64
-	if owner.Boot == boot && owner.Start != 0 && !alive(owner) {
-		brand = owner.brand()
-	}
-	ids = slices.DeleteFunc(slices.Clone(ids), func(i Identity) bool { return i.Boot != boot || i.Start == 0 })
+	brand, ids := known(ids, owner)
 	killed := map[int]uint64{} // start times: a dying process has no environment to be known by
 	deadline := time.Now().Add(leftoverTime)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
@@ -54,6 +50,21 @@ func EndLeftovers(mark string, ids []Identity, owner Identity) (ended []int, err
 		}
 		time.Sleep(pause)
 	}
+}
+
+// Leftovers finds what [EndLeftovers] would end.
+func Leftovers(mark string, ids []Identity, owner Identity) []int {
+	brand, ids := known(ids, owner)
+	return slices.Sorted(maps.Keys(takeCensus().leftovers(mark, ids, brand)))
+}
+
+// known is what of a killed Rouse still tells its processes apart.
+func known(ids []Identity, owner Identity) (brand uint64, of []Identity) {
+	boot := Self().Boot
+	if owner.Boot == boot && owner.Start != 0 && !alive(owner) {
+		brand = owner.brand()
+	}
+	return brand, slices.DeleteFunc(slices.Clone(ids), func(i Identity) bool { return i.Boot != boot || i.Start == 0 })
 }
 
 // endVerified kills s if its PID still is its own, and its group with it, at
