@@ -69,11 +69,11 @@ func lost(err error) *failure {
 }
 
 // Unbilled reports whether a failed request certainly cost nothing: there was no
-// connection, or the server refused it by a status. One that broke off may have
+// connection, or the server refused it, or sent it elsewhere, by a status. One that broke off may have
 // cost as much as it could.
 func Unbilled(err error) bool {
 	fail, ok := errors.AsType[*failure](err)
-	return ok && (fail.unsent || fail.status >= 400)
+	return ok && (fail.unsent || fail.status >= 300)
 }
 
 // Unanswered reports whether a request was sent, or tried, and brought no reply.

@@ -25,6 +25,7 @@ func TestUnbilled(t *testing.T) {
 		{"refused", modeltest.Reply{Status: 429}, "", true},
 		{"server error", modeltest.Reply{Status: 503}, "", true},
 		{"broken off", modeltest.Reply{Text: "half of it", Cut: 20}, "", false},
+		{"redirected", modeltest.Reply{Status: 307, Headers: map[string]string{"Location": "http://elsewhere.example/v1"}}, "", true},
 		{"no server", modeltest.Reply{}, closed, true},
 	}
 	for _, tt := range tests {
