@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	kept "rouse/agent/made"
 	"rouse/home"
@@ -14,9 +15,9 @@ import (
 
 // copies removes copies of what cycles were made of that no journal names any
 // more. The newest journals are read first, as they name most.
-func (s Store) copies(ctx context.Context, r *Removed) error {
+func (s Store) copies(ctx context.Context, at time.Time, r *Removed) error {
 	all := kept.Copies{Dir: s.Home.Made(), Disk: s.Disk}
-	left, err := all.Old(s.now().Add(-s.Policy.Keep))
+	left, err := all.Old(at.Add(-s.Policy.Keep))
 	if err != nil || len(left) == 0 {
 		return err
 	}

@@ -72,20 +72,36 @@ func (s Store) Apply(ctx context.Context) (Removed, error) {
 		return Removed{}, fmt.Errorf("retention: %w", err)
 	}
 	var r Removed
+	at := s.believed()
 	safe := s.safe(ctx, cycles)
 	for i, c := range cycles {
 		if ctx.Err() != nil {
 			return r, nil
 		}
-		if i < len(cycles)-1 && !safe[c.id] && s.old(c) {
+		if i < len(cycles)-1 && !safe[c.id] && s.old(c, at) {
 			err = cmp.Or(err, s.remove(c, &r))
 		}
 	}
-	err = cmp.Or(err, s.turn(&r), s.copies(ctx, &r), s.mark())
+	err = cmp.Or(err, s.turn(&r), s.copies(ctx, at, &r), s.mark())
 	if err != nil {
 		return r, fmt.Errorf("retention: %w", err)
 	}
 	return r, nil
+}
+
+// believed is the time by which files are as old as they are: what the clock says, but
+// no more than two days after what it said when the policy was last applied. So the
+// files of no cycle go by a single reading of a clock that is wrong, and where
+// the machine was off for long, they go a day later. The first reading removes nothing.
+func (s Store) believed() time.Time {
+	info, err := os.Stat(s.marker())
+	if err != nil {
+		return time.Time{}
+	}
+	if most := info.ModTime().Add(2 * interval); s.now().After(most) {
+		return most
+	}
+	return s.now()
 }
 
 // cycle is what one cycle has left.
@@ -125,14 +141,14 @@ func (s Store) files(c *cycle) (list []string) {
 
 // old says whether a cycle may go. Its age is that of its newest file, for the
 // clock may have been wrong when it got its id.
-func (s Store) old(c *cycle) bool {
+func (s Store) old(c *cycle, at time.Time) bool {
 	age := time.Duration(1<<63 - 1)
 	for _, path := range s.files(c) {
 		info, err := os.Lstat(path)
 		if err != nil || !info.Mode().IsRegular() {
 			return false
 		}
-		age = min(age, s.now().Sub(info.ModTime()))
+		age = min(age, at.Sub(info.ModTime()))
 	}
 	if age < min(s.Policy.Keep, s.Policy.KeepFailed) {
 		return false

@@ -54,6 +54,7 @@ func newFarm(t testing.TB) *farm {
 		Home: h, Policy: Policy{Keep: 30 * day, KeepFailed: 90 * day}, Now: func() time.Time { return now },
 	}}
 	f.must(errors.Join(os.Mkdir(f.Logs, 0o700), os.Mkdir(f.Memory, 0o700)))
+	f.write(f.marker(), "", day)
 	return f
 }
 
