@@ -203,8 +203,9 @@ func (s *Scheduler) plan(h *sleeper) {
 // look reads again what has changed; after a jump of the clock, everything.
 func (s *Scheduler) look(jumped bool) {
 	for _, h := range s.homes {
-		if now := disk.StampOf(s.Config(h.dir)); now != h.config {
+		if now := disk.StampOf(s.Config(h.dir)); now != h.config || h.broken != "" { // another file may be to be mended
 			s.load(h)
+			h.pause = 0
 			s.plan(h)
 		} else if jumped || disk.StampOf(s.Ledger(h.dir).Path) != h.ledger {
 			h.pause = 0

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -207,6 +208,40 @@ func TestSchedulerReload(t *testing.T) {
 		if len(h.said) != 2 {
 			t.Errorf("said %q", h.said)
 		}
+	})
+}
+
+// A home that was mended is woken at once for the slot that it missed, whichever file
+// was mended, and however long its children had found nothing that they could do.
+func TestSchedulerMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, map[string]string{"a": "*/20 * * * *", "b": "*/20 * * * *"})
+		dotenv, load, wake, broken := filepath.Join(h.root, "a", ".env"), h.Load, h.Scheduler.Wake, true
+		h.Load = func(home string) (Plan, error) {
+			if _, err := os.Stat(filepath.Join(home, ".env")); err == nil {
+				return Plan{}, errors.New(".env: line 1: what is that?")
+			}
+			return load(home)
+		}
+		h.Scheduler.Wake = func(ctx context.Context, home string) {
+			if !broken { // else it ends with 2, and the ledger is as it was
+				wake(ctx, home)
+			}
+		}
+		h.live(4*time.Second, func() {
+			after(10 * time.Minute)
+			if err := os.WriteFile(dotenv, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+			h.write("a", "*/20  * * * *")
+			after(15*time.Minute + time.Second)
+			broken = false
+			h.write("b", "*/20  * * * *")
+			if err := os.Remove(dotenv); err != nil {
+				t.Error(err)
+			}
+		})
+		h.want("a 00:20:00 late", "b 00:20:00 late")
 	})
 }
 
