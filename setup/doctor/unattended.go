@@ -57,13 +57,18 @@ const insideTime = 3 * time.Minute
 
 // tryInside has all checks done by a process that is started as cron starts one.
 func (d Doctor) tryInside(s *setup.Setup, j install.Job, prefix string) []setup.Check {
+	shell := j.Shell()
 	failed := func(found string) []setup.Check {
-		return []setup.Check{{Check: "unattended", Found: text.Line(s.Redactor().String(found), 500), Hint: "this is what cron would start: " + j.Command(prefix)}}
+		hint := "this is what cron would start: " + j.Command(prefix)
+		if shell != "/bin/sh" {
+			hint = "the crontab says SHELL=" + shell + "; write SHELL=/bin/sh above the entry of rouse; " + hint
+		}
+		return []setup.Check{{Check: "unattended", Found: text.Line(s.Redactor().String(found), 500), Hint: hint}}
 	}
 	var out, errs bytes.Buffer
-	bare := []string{"HOME=" + d.Getenv("HOME"), "LOGNAME=" + d.Getenv("LOGNAME"), "SHELL=/bin/sh", "PATH=/usr/bin:/bin"}
+	bare := []string{"HOME=" + d.Getenv("HOME"), "LOGNAME=" + d.Getenv("LOGNAME"), "SHELL=" + shell, "PATH=/usr/bin:/bin"}
 	exit, err := (&proc.Runner{Env: bare}).Run(context.Background(), proc.Command{
-		Argv: []string{"/bin/sh", "-c", prefix + " doctor --inside --json --home " + install.Quoted(s.Home.Dir)},
+		Argv: []string{shell, "-c", prefix + " doctor --inside --json --home " + install.Quoted(s.Home.Dir)},
 		Dir:  "/", Stdout: &out, Stderr: &errs, Timeout: insideTime, MaxOutput: 1 << 20,
 	})
 	if err != nil {

@@ -55,6 +55,22 @@ func (j Job) installed(tab string) (command string, ok bool) {
 	return strings.ReplaceAll(line, `\%`, "%"), found && ended && isLine
 }
 
+// Shell is what cron gives the home's entry to: the one that the crontab names above it.
+func (j Job) Shell() string {
+	shell := "/bin/sh"
+	tab, err := j.crontab()
+	above, _, found := cutLine(tab, j.begin())
+	if err != nil || !found {
+		return shell
+	}
+	for line := range strings.Lines(above) {
+		if name, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(name) == "SHELL" {
+			shell = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	return shell
+}
+
 // crontab is what the user's crontab holds; a user without one has an empty one.
 func (j Job) crontab() (string, error) {
 	text, err := j.tool(nil, "crontab", "-l")
