@@ -139,8 +139,18 @@ func (s *Setup) model(hide *redact.Redactor) (agent.Model, *budget.Budget, error
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := s.within(b, s.Config.Model, hide)
+	m, err := s.within(b, s.Config.Model, hide, false)
 	return m, b, err
+}
+
+// Asker is the model of the home, within its limits, for a question beside its
+// cycles; plain asks without streaming.
+func (s *Setup) Asker(plain bool) (agent.Model, error) {
+	b, err := s.Budget()
+	if err != nil {
+		return nil, err
+	}
+	return s.within(b, s.Config.Model, s.Redactor(), plain)
 }
 
 // fallbacks are the models that are asked where that one is away.
@@ -150,7 +160,7 @@ func (s *Setup) fallbacks(hide *redact.Redactor) (list []agent.Target, err error
 		return nil, err
 	}
 	for i, f := range s.Config.Model.Fallbacks() {
-		m, err := s.within(b, f, hide)
+		m, err := s.within(b, f, hide, false)
 		if err != nil {
 			return nil, s.Config.Wrong(fmt.Errorf("model.fallback[%d]: %w", i, err))
 		}
@@ -164,8 +174,8 @@ func (s *Setup) fallbacks(hide *redact.Redactor) (list []agent.Target, err error
 }
 
 // within is a model that keeps to a budget, by its own prices.
-func (s *Setup) within(b *budget.Budget, m config.Model, hide *redact.Redactor) (agent.Model, error) {
-	client, err := s.client(m, hide)
+func (s *Setup) within(b *budget.Budget, m config.Model, hide *redact.Redactor, plain bool) (agent.Model, error) {
+	client, err := s.client(m, hide, plain)
 	if err != nil || !b.Limited() {
 		return client, err
 	}
@@ -183,19 +193,19 @@ func (s *Setup) within(b *budget.Budget, m config.Model, hide *redact.Redactor) 
 }
 
 // client asks a model.
-func (s *Setup) client(m config.Model, hide *redact.Redactor) (agent.Model, error) {
+func (s *Setup) client(m config.Model, hide *redact.Redactor, plain bool) (agent.Model, error) {
 	if m.Provider == "offline" {
 		return &model.Offline{}, nil
 	}
 	return model.NewClient(model.Options{
 		BaseURL: m.BaseURL, Key: s.Getenv(m.APIKeyEnv), KeyName: cmp.Or(m.APIKeyEnv, "api_key_env"), Name: m.Name,
-		MaxOutput: int(m.MaxOutput), IdleTimeout: time.Duration(m.IdleTimeout), Retries: int(m.Retries), Redact: hide.String,
+		MaxOutput: int(m.MaxOutput), IdleTimeout: time.Duration(m.IdleTimeout), Retries: int(m.Retries), Redact: hide.String, Plain: plain,
 	})
 }
 
 // CheckModel says why a model of the configuration could not be asked.
 func (s *Setup) CheckModel(m config.Model) error {
-	_, err := s.client(m, nil)
+	_, err := s.client(m, nil, false)
 	return err
 }
 

@@ -42,6 +42,8 @@ type Options struct {
 	// MaxReply is the most bytes of a response body, decompressed; 0 means
 	// 4 MiB, or 512 for each token of MaxOutput where that is more.
 	MaxReply int64
+	// Plain asks without streaming from the first request on.
+	Plain bool
 	// Redact, if set, removes secrets from all text that comes from the server.
 	Redact func(string) string
 	// Transport, if set, carries the requests in place of TCP and TLS.
@@ -67,7 +69,7 @@ func NewClient(opt Options) (*Client, error) {
 		opt.Transport = newTransport(opt.ConnectTimeout)
 	}
 	c := &Client{opt: opt, http: &http.Client{Transport: opt.Transport, CheckRedirect: stay}}
-	c.form.Store(&form{completion: completionTokens(opt.Name)})
+	c.form.Store(&form{completion: completionTokens(opt.Name), plain: opt.Plain})
 	return c, nil
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) newDoctor() *cobra.Command {
-	var unattended, inside, mend, accept bool
+	var unattended, inside, mend, probe, accept bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the home, the model, the tools, and what is enforced",
@@ -22,6 +22,10 @@ server is asked for its list of models, which costs nothing.
 With --unattended it says what would fail tonight: it looks for what wakes the home, and does all
 its checks once more in the environment that cron gives: no terminal, another folder, hardly any
 variables.
+
+With --model the configured model is asked for one call of the tool echo in each protocol, streamed
+and not, and it says which works, how fast it answers, and how long its context is where the server
+tells.
 
 With --mend the home and what is private in it are closed to other users first (0700 and 0600); it
 says what was changed. Links are not followed.
@@ -34,6 +38,7 @@ interrupted cycle is settled first, so no cycle may be awake then (75).
 Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 		Example: `  rouse doctor
   rouse doctor --unattended
+  rouse doctor --model
   rouse doctor --mend`,
 		RunE: func(*cobra.Command, []string) error {
 			if accept {
@@ -42,6 +47,8 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 				}
 			}
 			switch {
+			case probe:
+				return a.doctor(doctor.Doctor.Probe)
 			case mend:
 				return a.doctor(doctor.Doctor.Mend)
 			case unattended:
@@ -53,6 +60,7 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 		},
 	}
 	c.Flags().BoolVar(&unattended, "unattended", false, "check what happens while nobody looks")
+	c.Flags().BoolVar(&probe, "model", false, "ask the model for one call in each way, which costs four short requests")
 	c.Flags().BoolVar(&mend, "mend", false, "close the home to other users of the machine")
 	c.Flags().BoolVar(&inside, "inside", false, "check as the process that --unattended starts")
 	_ = c.Flags().MarkHidden("inside")

@@ -190,9 +190,8 @@ func (d Doctor) checkModel(s *setup.Setup, m config.Model, key string) setup.Che
 	if err := s.CheckModel(m); err != nil {
 		return setup.Check{Check: "model", Found: err.Error()}
 	}
-	base := cmp.Or(m.BaseURL, "https://api.openai.com/v1")
-	found := fmt.Sprintf("%s at %s", m.Name, base)
-	status, err := ask(strings.TrimRight(base, "/")+"/models", d.Getenv(m.APIKeyEnv))
+	found := fmt.Sprintf("%s at %s", m.Name, baseURL(m))
+	status, err := d.ask(m)
 	switch {
 	case err != nil:
 		return setup.Check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and " + key + ".base_url"}
@@ -206,21 +205,30 @@ func (d Doctor) checkModel(s *setup.Setup, m config.Model, key string) setup.Che
 	return setup.Check{Check: "model", OK: true, Found: found + ", reachable"}
 }
 
-// ask sends one GET request and gives the status.
-func ask(url, key string) (int, error) {
+// ask asks for the list of models and gives the status.
+func (d Doctor) ask(m config.Model) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), modelPatience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, err
-	}
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req) // a redirect is an answer
+	resp, err := get(ctx, m, d.Getenv(m.APIKeyEnv))
 	if err != nil {
 		return 0, err
 	}
 	resp.Body.Close()
 	return resp.StatusCode, nil
+}
+
+// get asks the server of a model for its list of models.
+func get(ctx context.Context, m config.Model, key string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL(m)+"/models", nil)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	return http.DefaultTransport.RoundTrip(req) // a redirect is an answer
+}
+
+func baseURL(m config.Model) string {
+	return strings.TrimRight(cmp.Or(m.BaseURL, "https://api.openai.com/v1"), "/")
 }
