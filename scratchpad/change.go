@@ -2,8 +2,10 @@ package scratchpad
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,7 +19,11 @@ const (
 	OpSet    = "set"    // replace the value of a key; a new key goes to the end
 	OpExtend = "extend" // add the items of a list to a list
 	OpAppend = "append" // add text to a text
+	OpDrop   = "drop"   // take so many items from the beginning of a list
 )
+
+// ErrFull is of a change that would make a state too large to be loaded again.
+var ErrFull = errors.New("the state is full")
 
 // Change is one change of one key. The journal holds changes as JSON; one that
 // was read back has the same effect, to the byte.
@@ -45,8 +51,8 @@ const maxKey = 256
 const saveRoom = 256
 
 // Apply makes the changes in order, all or, on an error, none. It refuses values
-// of the wrong type and a state too large to be loaded again. Appending costs
-// no encoding of what is there.
+// of the wrong type and, with [ErrFull], a state too large to be loaded again, but
+// for one that is smaller than before. Appending costs no encoding of what is there.
 func (s *State) Apply(changes ...Change) error {
 	next := s.Clone()
 	for _, c := range changes {
@@ -54,7 +60,7 @@ func (s *State) Apply(changes ...Change) error {
 			return err
 		}
 	}
-	if err := next.checkSize(); err != nil {
+	if err := next.checkSize(s); err != nil {
 		return err
 	}
 	*s = *next
@@ -78,6 +84,8 @@ func (s *State) apply(c Change) error {
 		v, err = extended(c.Key, old, v)
 	case OpAppend:
 		v, err = appended(c.Key, old, v)
+	case OpDrop:
+		v, err = dropped(c.Key, old, v)
 	default:
 		return fmt.Errorf("%s: unknown operation %q", text.Line(c.Key, 60), c.Op)
 	}
@@ -128,6 +136,15 @@ func appended(key string, old, v any) (any, error) {
 	return head + tail, nil
 }
 
+func dropped(key string, old, v any) (any, error) {
+	list, _ := old.([]any)
+	n, err := strconv.Atoi(fmt.Sprint(v))
+	if err != nil || n < 0 || n > len(list) {
+		return nil, fmt.Errorf("%s: cannot take %s from its beginning, it has %d items", visible(key, 60), describe(v), len(list))
+	}
+	return slices.Clone(list[n:]), nil
+}
+
 // checkKey refuses names that no person means: they would only hide something.
 func checkKey(key string) error {
 	switch {
@@ -146,8 +163,9 @@ func checkKey(key string) error {
 func unprintable(r rune) bool { return unicode.IsControl(r) || !raw(r) }
 
 // checkSize compares an upper bound of the text's size with the limit, and the
-// text itself only where the bound is over it.
-func (s *State) checkSize() error {
+// text itself only where the bound is over it. What is over the limit may become
+// smaller.
+func (s *State) checkSize(was *State) error {
 	const limit = MaxBytes - saveRoom
 	bound := 2 * len(s.data) // re-encoding the whole document may add to what is there
 	for i := range s.entries {
@@ -159,13 +177,17 @@ func (s *State) checkSize() error {
 		return nil
 	}
 	text, err := s.Bytes()
-	if err != nil {
+	if err != nil || len(text) <= limit {
 		return err
 	}
-	if len(text) > limit {
-		return fmt.Errorf("the state would be %d bytes, the limit is %d", len(text), limit)
+	if old, err := was.Bytes(); err == nil && len(text) < len(old) {
+		return nil
 	}
-	return nil
+	return full(len(text), limit)
+}
+
+func full(size, limit int) error {
+	return fmt.Errorf("%w: it would be %d bytes, the limit is %d", ErrFull, size, limit)
 }
 
 // sizeBound is at least the number of bytes that v takes when it is written

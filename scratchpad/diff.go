@@ -104,11 +104,12 @@ func without(a, b []any) []any {
 
 // Merge makes the changes from base to ours in theirs, which keeps its text,
 // comments and layout. It gives no state, but the names of the keys, where both
-// sides changed the same key to different values. last_updated is theirs. No
-// change takes a key away, so a key that ours lacks stays.
+// sides changed the same key to different values, or where theirs has no room for
+// ours. last_updated is theirs. No change takes a key away, so a key that ours
+// lacks stays.
 func Merge(base, ours, theirs *State) (*State, []string) {
 	merged := theirs.Clone()
-	var conflicts []string
+	var conflicts, taken []string
 	for _, e := range ours.entries {
 		old, inBase := base.Value(e.key)
 		now, inTheirs := theirs.Value(e.key)
@@ -116,9 +117,13 @@ func Merge(base, ours, theirs *State) (*State, []string) {
 		case e.key == "last_updated" || inBase && same(old, e.value) || inTheirs && same(now, e.value):
 		case inBase == inTheirs && same(old, now):
 			merged.put(e.key, e.value)
+			taken = append(taken, e.key)
 		default:
 			conflicts = append(conflicts, e.key)
 		}
+	}
+	if len(conflicts) == 0 && len(taken) > 0 && merged.checkSize(theirs) != nil {
+		conflicts = taken
 	}
 	if len(conflicts) > 0 {
 		return nil, conflicts

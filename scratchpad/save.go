@@ -27,19 +27,20 @@ func (s *State) Snapshot(f disk.FS, path string) error {
 	return nil
 }
 
-// Save stamps last_updated with now and replaces the file, atomically. Of a
-// symbolic link the target is replaced. An existing file keeps its permission
+// Save stamps last_updated with now and replaces the file, atomically; a state in
+// which there is no room for the stamp is saved without. Of a symbolic link the target is replaced. An existing file keeps its permission
 // bits, as far as the umask lets it; a new one is 0600. After an error the
 // state is what it was.
 func (s *State) Save(f disk.FS, path string, now time.Time) error {
 	next := s.Clone()
 	next.put("last_updated", now.Local().Format(stampLayout))
 	text, err := next.Bytes()
+	if errors.Is(err, ErrFull) {
+		next = s.Clone()
+		text, err = next.Bytes()
+	}
 	if err != nil {
 		return fmt.Errorf("save %s: %v", path, err)
-	}
-	if len(text) > MaxBytes {
-		return fmt.Errorf("save %s: the state is larger than %d MiB", path, MaxBytes>>20)
 	}
 	target, perm, err := resolve(path)
 	if err != nil {

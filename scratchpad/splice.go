@@ -37,7 +37,7 @@ func (s *State) Bytes() ([]byte, error) {
 			continue
 		}
 		if len(text) > MaxBytes {
-			return nil, fmt.Errorf("the state would be %d bytes, the limit is %d", len(text), MaxBytes)
+			return nil, full(len(text), MaxBytes)
 		}
 		if err = s.verify(text); err == nil {
 			s.text = text
