@@ -36,7 +36,7 @@ type cycle struct {
 // newCycle makes a cycle whose tools are not open yet, writing to a journal.
 func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 	asking := a.Asking // a cycle may ask another model
-	c := &cycle{Agent: a, woken: w, journal: j, dialogue: &dialogue{keeper: &a.Keeper, asking: &asking, state: w.state, rules: w.rules, kept: kept}}
+	c := &cycle{Agent: a, woken: w, journal: j, dialogue: &dialogue{keeper: &a.Keeper, asking: &asking, state: w.state, rules: w.rules, kept: kept, archive: a.archive()}}
 	if a.Waking.IdleSkip {
 		c.saw = look(a.Home, a.Waking.Watch)
 	}

@@ -24,6 +24,8 @@ type dialogue struct {
 	rules  string
 	guide  string // what Rouse says beside them
 	kept   string // what earlier cycles kept in the store of observations
+	// archive is where finished tasks are that left the memory, "" without any.
+	archive string
 
 	dispatcher *dispatcher.Dispatcher
 	talk       talk

@@ -119,6 +119,7 @@ func (c *cycle) terms() *journal.Terms {
 	return &journal.Terms{
 		Protocol: c.protocol(), Notes: string(c.Notes), Iterations: c.MaxIterations, Timeout: c.Timeout.Milliseconds(),
 		MaxTokens: c.MaxTokens, Learned: c.recall().MaxTokens, Form: c.recall().Form, Keep: c.KeepResults, Model: c.asking.ModelName, MaxOutput: c.MaxOutput, Kept: c.kept,
+		Archive: c.archive,
 	}
 }
 

@@ -27,6 +27,8 @@ type Keeper struct {
 	Mark string
 	// NotesMax bounds the notes of the memory at sleep, in bytes; 0 does not.
 	NotesMax int
+	// CompletedMax bounds the finished tasks of the memory at sleep; 0 does not.
+	CompletedMax int
 	// Version is the binary's, and Config the configuration that holds, for people.
 	Version string
 	Config  []byte

@@ -42,6 +42,27 @@ func TestKilledThroughACycle(t *testing.T) {
 	c.log(t, points)
 }
 
+// The same in a home whose memory is tidied: what leaves it is in its archive, once.
+func TestKilledWhileTidying(t *testing.T) {
+	base := quickDir(t)
+	points := killtest.Sweep(t, 25, func(n int) killtest.Result {
+		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
+		s.must(os.WriteFile(s.home.Active(), []byte(crowded()), 0o600))
+		s.must(os.WriteFile(s.home.Config(), []byte("cycle: {completed_max: 4}\n"), 0o600))
+		server := replying(act("done", `{"summary":"seen"}`))
+		defer server.Close()
+		r := kill(t, s.command(server, "run"), n)
+		context := fmt.Sprintf("killed %s (%d)", r.At, n)
+		s.wakeAgain(context)
+		s.checkSettled(context)
+		s.checkTidy(t, context, true)
+		s.checkFolded(t, context)
+		s.must(os.RemoveAll(s.home.Dir))
+		return r
+	})
+	t.Logf("finished tasks lost or doubled 0 / %d kills", points)
+}
+
 // The run that recovers from a kill is killed too; the third one goes on.
 func TestKilledThroughRecovery(t *testing.T) {
 	base := quickDir(t)

@@ -3,17 +3,20 @@ package agent
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
-	"rouse/scratchpad"
+	"rouse/home"
+	"rouse/internal/text"
 )
+
+// foldedCalls begins the line that stands for the calls of a cycle.
+const foldedCalls = "[TOOLS] "
 
 // ranks are the kinds of lines of the notes in the order in which they are
 // dropped. What is in none of them, such as what a person or the model wrote, is
 // dropped after all of these but the last.
-var ranks = []string{"[TOOL] ", "[PARSE ERROR] ", "[LIMIT] ", "Cycle ", "[INTERRUPTED] ", "[COMPLETED] ", "", "[NOTE] "}
+var ranks = []string{foldedCalls, "[TOOL] ", "[PARSE ERROR] ", "[LIMIT] ", "Cycle ", "[INTERRUPTED] ", "[COMPLETED] ", "", "[NOTE] "}
 
 func rank(line string) int {
 	for i, prefix := range ranks {
@@ -56,30 +59,112 @@ func trim(notes string, most int) (left, dropped string) {
 	return strings.TrimSuffix(kept.String(), "\n"), lost.String()
 }
 
-// trimNotes makes the notes of a cycle that is about to sleep fit. What is
-// dropped is first added to a file of its own, which is never removed, so that
-// nothing is lost. Where that cannot be written, nothing is dropped.
-func (k *Keeper) trimNotes(c *record, end []scratchpad.Change) ([]scratchpad.Change, error) {
-	after := c.state.Clone()
-	if after.Apply(end...) != nil {
-		return end, nil
+// keptCycles is of how many cycles the notes keep what they did, in a line each.
+const keptCycles = 20
+
+// fold makes one line of the calls of each cycle before the previous one. Of cycles
+// long past it drops that line too, and the one that a task was done, which the
+// finished tasks have; and of a note that was made again in the same words the
+// older one. It gives what is left and what was dropped.
+func fold(notes string) (left, dropped string) {
+	lines := strings.SplitAfter(notes, "\n")
+	ends, said := cycleEnds(lines), map[string]int{}
+	for _, line := range lines {
+		said[strings.TrimSuffix(line, "\n")]++
 	}
-	left, dropped := trim(after.Notes(), k.NotesMax)
-	if dropped == "" {
-		return end, nil
+	var kept, lost strings.Builder
+	from := 0
+	for i := range len(ends) - 2 {
+		f := folding{past: i < len(ends)-keptCycles, said: said, kept: &kept, lost: &lost}
+		for _, line := range lines[from:ends[i]] {
+			f.add(line)
+		}
+		from = ends[i]
 	}
-	if err := k.keepDropped(c.id, dropped); err != nil {
-		return end, fmt.Errorf("keep the notes that are dropped: %w", err)
+	if lost.Len() == 0 {
+		return notes, ""
 	}
-	return append(slices.Clone(end), set("notes", left)), nil
+	return kept.String() + strings.Join(lines[from:], ""), lost.String()
 }
 
-func (k *Keeper) keepDropped(cycle, text string) error {
-	f, err := k.disk().OpenFile(k.Home.DroppedNotes(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
+// cycleEnds says behind which lines the cycles end. One that failed after it was
+// done, or was settled, ends twice.
+func cycleEnds(lines []string) (ends []int) {
+	for i, line := range lines {
+		if !isEnd(line) {
+			continue
+		}
+		if n := len(ends); n > 0 && ends[n-1] == i && !strings.HasPrefix(line, "[COMPLETED] ") {
+			ends = ends[:n-1]
+		}
+		ends = append(ends, i+1)
 	}
-	_, err = fmt.Fprintf(f, "--- dropped from the notes by cycle %s\n%s\n", cycle, strings.Trim(text, "\n"))
-	err = cmp.Or(err, f.Sync(), f.Close())
-	return cmp.Or(err, k.disk().SyncDir(k.Home.Logs()))
+	return ends
+}
+
+// isEnd says whether a line is the last that a cycle writes.
+func isEnd(line string) bool {
+	for _, prefix := range []string{"[COMPLETED] ", "[LIMIT] ", "[STOPPED] ", "[INTERRUPTED] "} {
+		if strings.HasPrefix(line, prefix) {
+			return true
+		}
+	}
+	rest, ok := strings.CutPrefix(line, "Cycle ")
+	return ok && len(rest) > len(home.CycleForm) && home.ValidCycle(rest[:len(home.CycleForm)])
+}
+
+// folding is the notes of one cycle.
+type folding struct {
+	past       bool
+	said       map[string]int // how often the notes have a line
+	kept, lost *strings.Builder
+
+	calls, failed int
+	names         []string
+	of            map[string]int
+}
+
+func (f *folding) add(line string) {
+	said := strings.TrimSuffix(line, "\n")
+	call, isCall := strings.CutPrefix(said, "[TOOL] ")
+	switch {
+	case isCall:
+		f.call(call)
+	case f.past && (strings.HasPrefix(said, foldedCalls) || strings.HasPrefix(said, "[COMPLETED] ")):
+	case strings.HasPrefix(said, "[NOTE] ") && f.said[said] > 1:
+		f.said[said]--
+	default:
+		if isEnd(line) && f.calls > 0 && !f.past {
+			f.kept.WriteString(f.line())
+		}
+		f.kept.WriteString(line)
+		return
+	}
+	f.lost.WriteString(line)
+}
+
+func (f *folding) call(said string) {
+	name, rest, _ := strings.Cut(said, "(")
+	if f.of == nil {
+		f.of = map[string]int{}
+	}
+	if f.of[name]++; f.of[name] == 1 {
+		f.names = append(f.names, name)
+	}
+	if f.calls++; strings.Contains(rest, ") → error: ") {
+		f.failed++
+	}
+}
+
+// line stands for the calls.
+func (f *folding) line() string {
+	var each []string
+	for _, name := range f.names {
+		each = append(each, fmt.Sprintf("%s %d", name, f.of[name]))
+	}
+	line := foldedCalls + text.Count(f.calls, "call")
+	if f.failed > 0 {
+		line += fmt.Sprintf(" (%d failed)", f.failed)
+	}
+	return line + ": " + strings.Join(each, ", ") + "\n"
 }

@@ -24,6 +24,7 @@ type record struct {
 	trust   *journal.Trust // what this cycle relies on
 	left    *left          // the files of the home as they should be
 	calls   journal.Counts
+	tidied  *journal.Tidied // what leaves the memory when it is saved, or nil
 
 	iterations, used atomic.Int64 // used are tokens
 	heard            heard
@@ -59,7 +60,11 @@ func (c *record) tokens() int { return int(c.used.Load()) }
 // verdict is what became of the cycle's task: until tasks have checks, the model
 // at most claims that one is done.
 func (c *record) verdict(outcome string) string {
-	if outcome == journal.Done && len(c.state.Completed()) > len(c.base.Completed()) {
+	completed := len(c.state.Completed())
+	if c.tidied != nil {
+		completed += len(c.tidied.Tasks)
+	}
+	if outcome == journal.Done && completed > len(c.base.Completed()) {
 		return journal.TaskClaimed
 	}
 	return journal.TaskNone

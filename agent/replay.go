@@ -217,6 +217,7 @@ func (r *teller) begin(t journal.Terms, set *tools.Set) {
 	a.MaxIterations, a.Timeout, a.MaxTokens, a.KeepResults = t.Iterations, time.Duration(t.Timeout)*time.Millisecond, t.MaxTokens, t.Keep
 	a.Protocol, a.Notes, c.kept = t.Protocol, tools.NoteMode(t.Notes), t.Kept
 	c.models = map[string]known{"": {MaxTokens: t.Learned, Form: t.Form}}
+	c.archive = t.Archive
 	c.dispatcher = &dispatcher.Dispatcher{Tools: set, State: c.state, Notes: a.Notes, Parked: r.park}
 	r.asked.Model, r.asked.maxOutput = t.Model, t.MaxOutput
 	c.speak(t.Protocol)

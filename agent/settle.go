@@ -115,7 +115,7 @@ func (k *Keeper) giveUp(c *record, why string) error {
 // reopen opens the journal of an interrupted cycle to go on with it.
 func (k *Keeper) reopen(id string, t trace) (*record, error) {
 	c := &record{
-		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls,
+		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls, tidied: t.tidied,
 		left: &left{sums: t.made},
 	}
 	c.iterations.Store(int64(t.iterations))
@@ -213,7 +213,11 @@ func (k *Keeper) rebuildNotes(c *record, t trace) (err error) {
 	if strings.Contains(c.base.Notes(), notes.String()) { // saved before it was interrupted again
 		return nil
 	}
-	return c.state.Apply(appendNote(notes.String()))
+	err = c.state.Apply(appendNote(notes.String()))
+	if errors.Is(err, scratchpad.ErrFull) {
+		return nil // the journal has it
+	}
+	return err
 }
 
 // proven are the events of a cycle that its journal's chain proves.

@@ -21,11 +21,6 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 		// A journal that cannot be written is reported when the end is.
 		_ = w.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
 	}
-	changes, err := a.trimNotes(&w.record, end.Changes)
-	if err != nil {
-		_ = w.journal.Append(&journal.Warning{Text: err.Error()})
-	}
-	end.Changes = changes
 	a.wish(w.journal, r.nextWake)
 	took := a.now().Sub(w.began)
 	slept, err := a.finish(&w.record, end, journal.Sleep{Ms: took.Milliseconds(), EmptyNotes: r.emptyNotes, Attempt: a.Waking.further(), Fallback: r.fallback})
@@ -69,7 +64,7 @@ func (c *record) ending(runErr, said error) journal.End {
 }
 
 // finish puts a cycle to sleep: its last changes, the snapshot _after, the saved
-// state, the event sleep, which it returns. It serves the cycle that just ran
+// state, what left it, the event sleep, which it returns. It serves the cycle that just ran
 // and the one that was interrupted, and does what is left where it was
 // interrupted itself. Where a step fails, the next wake finishes the cycle; a
 // journal that cannot be written does not keep the state from being saved.
@@ -79,13 +74,19 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	sleep.Iterations, sleep.Tokens, sleep.Unproven, sleep.Trust = c.iteration(), c.tokens(), c.unproven, c.trust
 	sleep.Task, sleep.FailedCalls, sleep.RefusedCalls = c.verdict(end.Outcome), c.calls.Failed, c.calls.Refused
 	err := c.end(end)
+	away, failed := k.tidy(c)
+	defer away.close()
+	err = cmp.Or(err, failed)
 	if failed := k.preserve(c); failed != nil {
 		sleep.Outcome, sleep.Exit = journal.Failed, 1
 		return sleep, fmt.Errorf("sleep: %w", cmp.Or(err, failed))
 	}
 	changed := k.changed(c)
 	saved, conflict := k.save(c)
-	if !errors.As(conflict, new(*Conflict)) {
+	switch {
+	case conflict == nil:
+		err = cmp.Or(err, away.write())
+	case !errors.As(conflict, new(*Conflict)):
 		err = cmp.Or(err, conflict)
 	}
 	if err == nil && conflict != nil {

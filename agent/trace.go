@@ -24,6 +24,7 @@ type trace struct {
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
 	end        *journal.End
+	tidied     *journal.Tidied
 	slept      *journal.Sleep
 	trust      *journal.Trust
 	made       map[string]string
@@ -87,6 +88,8 @@ func (t *trace) add(e journal.Event) {
 		t.told = t.told || strings.HasPrefix(d.Text, doubtful)
 	case *journal.End:
 		t.end = d
+	case *journal.Tidied:
+		t.tidied = d
 	case *journal.Sleep:
 		t.slept = d
 	}

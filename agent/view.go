@@ -29,6 +29,9 @@ func (d *dialogue) view() (yaml []byte, remark string, err error) {
 			return nil, "", err
 		}
 	}
+	if d.archive != "" {
+		remark += fmt.Sprintf("\nTasks finished before these are in %s, one a line.", d.archive)
+	}
 	for _, said := range d.remarks {
 		remark += "\nNote: " + text.Line(d.keeper.Redact.String(said), maxNote)
 	}

@@ -107,7 +107,11 @@ func (h Home) Journal(cycle string) string { return h.Left(JournalFile, cycle) }
 func (h Home) Log(cycle string) string { return h.Left(LogFile, cycle) }
 
 // DroppedNotes has what became too much for the notes of the memory.
-func (h Home) DroppedNotes() string { return filepath.Join(h.Logs(), "notes_dropped.log") }
+func (h Home) DroppedNotes() string { return filepath.Join(h.Logs(), droppedNotes) }
+
+// Archive has the finished tasks that left the memory, one a line. Like the memory
+// it is hidden from tools.
+func (h Home) Archive() string { return filepath.Join(h.Memory(), "completed.jsonl") }
 
 // Notebooks is the folder of the notebooks.
 func (h Home) Notebooks() string { return filepath.Join(h.Dir, "notebooks") }
@@ -132,12 +136,12 @@ func (h Home) ProxyLog(server string) string {
 	return filepath.Join(h.Logs(), proxyPrefix+server+proxySuffix)
 }
 
-const dueLog, proxyPrefix, proxySuffix = "due.log", "proxy_", ".jsonl"
+const dueLog, droppedNotes, proxyPrefix, proxySuffix = "due.log", "notes_dropped.log", "proxy_", ".jsonl"
 
 // Grows says of a file's name in the logs whether that file only grows, and is of
 // no cycle.
 func Grows(name string) bool {
-	return name == dueLog || strings.HasPrefix(name, proxyPrefix) && strings.HasSuffix(name, proxySuffix)
+	return name == dueLog || name == droppedNotes || strings.HasPrefix(name, proxyPrefix) && strings.HasSuffix(name, proxySuffix)
 }
 
 // Prices says what models cost.

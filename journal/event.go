@@ -112,6 +112,8 @@ type Terms struct {
 	MaxOutput  int    `json:"max_output,omitempty"`
 	// Kept is what was said of observations that earlier cycles kept.
 	Kept string `json:"kept,omitempty"`
+	// Archive is the file of the finished tasks that the memory does not have any more.
+	Archive string `json:"archive,omitempty"`
 }
 
 // Parked says that a text left what the model is shown, for the scratchpad.
@@ -278,6 +280,17 @@ type End struct {
 	Changes []scratchpad.Change `json:"changes,omitempty"`
 }
 
+// Tidied says what leaves the memory before it is saved, as it became too much. Once
+// the memory is saved, the cycle puts it where it goes.
+type Tidied struct {
+	// Tasks are the finished tasks that go to the archive, the oldest first, and
+	// Notes the lines that go to those that were dropped.
+	Tasks []json.RawMessage `json:"tasks,omitempty"`
+	Notes string            `json:"notes,omitempty"`
+	// Changes take them out of the memory.
+	Changes []scratchpad.Change `json:"changes"`
+}
+
 // Sleep closes a journal: the memory is saved.
 type Sleep struct {
 	Outcome    string `json:"outcome"`
@@ -347,6 +360,7 @@ func (*State) event() string    { return "state" }
 func (*Limit) event() string    { return "limit" }
 func (*Retry) event() string    { return "retry" }
 func (*End) event() string      { return "end" }
+func (*Tidied) event() string   { return "tidied" }
 func (*Sleep) event() string    { return "sleep" }
 
 // words are the texts of a payload that anybody may have worded: an error quotes
@@ -382,7 +396,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied),
 	} {
 		if p.event() == kind {
 			return p

@@ -119,6 +119,8 @@ func Changes(e Event) []scratchpad.Change {
 		return d.Changes
 	case *End:
 		return d.Changes
+	case *Tidied:
+		return d.Changes
 	}
 	return nil
 }

@@ -43,6 +43,8 @@ func (e Event) Text() string {
 		return fmt.Sprintf("accept the tools of mcp %q, as .mcp.lock.json has them", text.Line(d.Server, 80))
 	case *State:
 		return "state  " + changeText(d.Changes)
+	case *Tidied:
+		return d.text()
 	case *Limit:
 		return "limit  " + d.Name + ": " + d.Text
 	case *Retry:
@@ -99,6 +101,14 @@ func (r *Result) Shown() string {
 		return text
 	}
 	return string(r.Content)
+}
+
+func (d *Tidied) text() string {
+	lines := 0
+	for range strings.Lines(d.Notes) {
+		lines++
+	}
+	return fmt.Sprintf("tidy   %s and %s of the notes leave the memory", text.Count(len(d.Tasks), "finished task"), text.Count(lines, "line"))
 }
 
 func (s *Sleep) text(cycle string) string {

@@ -140,7 +140,7 @@ func dropped(key string, old, v any) (any, error) {
 	list, _ := old.([]any)
 	n, err := strconv.Atoi(fmt.Sprint(v))
 	if err != nil || n < 0 || n > len(list) {
-		return nil, fmt.Errorf("%s: cannot take %s from its beginning, it has %d items", visible(key, 60), describe(v), len(list))
+		return nil, fmt.Errorf("%s: cannot take %s from its beginning, it has %d items", text.Line(key, 60), describe(v), len(list))
 	}
 	return slices.Clone(list[n:]), nil
 }

@@ -72,6 +72,8 @@ type Cycle struct {
 	Locked []string `yaml:"locked"`
 	// NotesMax bounds the notes of the memory.
 	NotesMax Size `yaml:"notes_max"`
+	// CompletedMax is how many finished tasks the memory keeps.
+	CompletedMax Whole `yaml:"completed_max"`
 	// NextWake bounds the wake that a cycle may ask for.
 	NextWake NextWake `yaml:"next_wake"`
 }
@@ -128,7 +130,7 @@ func Default() Config {
 			Provider: "auto", Name: "gpt-5-mini", APIKeyEnv: "OPENAI_API_KEY", Protocol: "auto",
 			MaxOutput: 8192, IdleTimeout: Duration(2 * time.Minute), Retries: 4,
 		},
-		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10, NextWake: NextWake{Duration(time.Minute), Duration(24 * time.Hour)}},
+		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10, CompletedMax: 100, NextWake: NextWake{Duration(time.Minute), Duration(24 * time.Hour)}},
 		Conversation: Conversation{MaxTokens: 32000, KeepResults: 3, TaskScratchpad: "required"},
 	}
 	c.Observations = Observations{
@@ -250,6 +252,7 @@ func (c *Config) checkPositive() error {
 		{"model.idle_timeout", int64(c.Model.IdleTimeout)},
 		{"cycle.max_iterations", int64(c.Cycle.MaxIterations)},
 		{"cycle.timeout", int64(c.Cycle.Timeout)},
+		{"cycle.completed_max", int64(c.Cycle.CompletedMax)},
 		{"conversation.keep_results", int64(c.Conversation.KeepResults)},
 		{"observations.ttl", int64(c.Observations.TTL)},
 		{"tools.max_output", int64(c.Tools.MaxOutput)},
