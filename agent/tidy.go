@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"rouse/home"
 	"rouse/internal/jsonl"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -212,4 +213,18 @@ func (a away) close() (err error) {
 		err = errors.Join(err, p.file.Close())
 	}
 	return err
+}
+
+// Moved is how many finished tasks a cycle moved to the archive of a home; "" is all
+// cycles.
+func Moved(h home.Home, cycle string) (n int, err error) {
+	for f, err := range jsonl.Read[Finished](h.Archive()) {
+		if err != nil {
+			return n, fmt.Errorf("archive: %w", err)
+		}
+		if cycle == "" || f.Cycle == cycle {
+			n++
+		}
+	}
+	return n, nil
 }

@@ -13,6 +13,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
 	"rouse/internal/jsonl"
+	"rouse/internal/sweep"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -111,6 +112,9 @@ func TestFinishedTasksMoveToTheArchive(t *testing.T) {
 		if e := events[len(events)-1].Data.(*journal.Sleep); e.Task != journal.TaskClaimed {
 			t.Errorf("the task is %q", e.Task)
 		}
+		if asked, err := Rebuild(r.home, report.Cycle, 1); err != nil || strings.Contains(fmt.Sprint(asked.Request), "in scratchpad/completed.jsonl") != (i > 0) {
+			t.Errorf("cycle %d: the model is told otherwise: %v", i, err)
+		}
 	}
 	want := []string{`{"n":0.0,"task":"task <0>"}`, `{"n":1.0,"task":"task <1>"}`, `{"n":2.0,"task":"task <2>"}`, `{"n":3.0,"task":"task <3>"}`, `{"n":4.0,"task":"task <4>"}`}
 	if got := r.archive(); !slices.Equal(got, want) {
@@ -140,10 +144,8 @@ func TestArchiveThatCannotBeWritten(t *testing.T) {
 // and each line of the notes there or with those that were dropped.
 func TestTidyMeetsEveryFault(t *testing.T) {
 	base := quickDir(t)
-	kinds := faults()
-	if !full() {
-		kinds = []disktest.Fault{{Mode: disktest.CrashHalf}, kinds[3]}
-	}
+	all := faults()
+	kinds := sweep.Of([]disktest.Fault{{Mode: disktest.CrashHalf}, all[3]}, all[:8], all)
 	moved, settled := 0, 0
 	for _, twice := range []bool{false, true} {
 		n := 0

@@ -57,6 +57,19 @@ func (h Home) Hash() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
+// nearlyFull is the size from which a memory has little room left, in bytes.
+const nearlyFull = scratchpad.MaxBytes / 4 * 3
+
+// Room says that the memory comes near the size from which nothing can be added.
+func (h Home) Room() error {
+	info, err := os.Stat(h.Active())
+	if err != nil || info.Size() < nearlyFull {
+		return nil
+	}
+	return fmt.Errorf("the memory, %s, has %.1f of at most %d MiB, beyond which nothing can be added: shorten it, or tell the agent to",
+		h.Rel(h.Active()), float64(info.Size())/(1<<20), scratchpad.MaxBytes>>20)
+}
+
 // StateError says that a file of the memory cannot be used, and why. It is left
 // as it is, for the operator to mend.
 type StateError struct{ msg string }

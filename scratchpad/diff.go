@@ -102,6 +102,32 @@ func without(a, b []any) []any {
 	return out
 }
 
+// Lines are the lines that a text lost and got, but for empty ones; of any other
+// value there are none.
+func (d Difference) Lines() (lost, got []string) {
+	before, isText := d.Before.(string)
+	after, stays := d.After.(string)
+	if !isText || !stays {
+		return nil, nil
+	}
+	return beside(before, after), beside(after, before)
+}
+
+// beside are the lines of a text that another one does not have as well.
+func beside(text, other string) (list []string) {
+	has := map[string]int{"": 1 << 60}
+	for line := range strings.Lines(other) {
+		has[strings.TrimSuffix(line, "\n")]++
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if has[line]--; has[line] < 0 {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
 // Merge makes the changes from base to ours in theirs, which keeps its text,
 // comments and layout. It gives no state, but the names of the keys, where both
 // sides changed the same key to different values, or where theirs has no room for

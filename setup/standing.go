@@ -99,6 +99,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	size, err := s.Retention().Size()
 	st.Disk = &size
 	st.problem(err)
+	st.problem(s.Home.Room())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
 }

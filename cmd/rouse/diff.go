@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
+	"rouse/agent"
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/scratchpad"
@@ -58,7 +61,11 @@ func (a *app) diff(args []string, unified bool) error {
 	if a.json {
 		return a.printJSON(append([]scratchpad.Difference{}, list...))
 	}
-	a.printDiff(list)
+	moved, err := agent.Moved(h, id)
+	if err != nil {
+		return err
+	}
+	a.printDiff(list, moved)
 	return nil
 }
 
@@ -102,20 +109,64 @@ func lineColor(line string) string {
 	return dim
 }
 
-// printDiff shows each key that changed, and how.
-func (a *app) printDiff(list []scratchpad.Difference) {
-	out := terminal(a.stdout)
+// printDiff shows each key that changed, and how: the tasks, then all else, then the
+// notes, and at the end what they say of calls. So many tasks left for the archive.
+func (a *app) printDiff(list []scratchpad.Difference, moved int) {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stdout, "nothing changed")
 	}
+	slices.SortStableFunc(list, func(x, y scratchpad.Difference) int { return cmp.Compare(place(x.Key), place(y.Key)) })
+	var callsGone, callsCome []string
 	for _, d := range list {
-		fmt.Fprintf(a.stdout, "%s %s\n", out.paint(bold, text.Line(d.Key, 200)), d.Kind)
-		for _, text := range removed(d) {
-			fmt.Fprintln(a.stdout, out.paint(red, "  - "+text))
+		gone, come := removed(d), added(d)
+		switch d.Key {
+		case "completed_tasks":
+			n := min(moved, len(gone))
+			if gone = gone[n:]; n > 0 {
+				gone = append([]string{fmt.Sprintf("%s moved to the archive, scratchpad/completed.jsonl", text.Count(n, "task"))}, gone...)
+			}
+		case "notes":
+			gone, callsGone = parted(gone)
+			come, callsCome = parted(come)
 		}
-		for _, text := range added(d) {
-			fmt.Fprintln(a.stdout, out.paint(green, "  + "+text))
+		a.printChange(fmt.Sprintf("%s %s", text.Line(d.Key, 200), d.Kind), gone, come)
+	}
+	if n := len(callsGone) + len(callsCome); n > 0 {
+		a.printChange(fmt.Sprintf("lines of calls in the notes: %d more, %d fewer", len(callsCome), len(callsGone)), callsGone, callsCome)
+	}
+}
+
+// place is where a key is shown.
+func place(key string) int {
+	first := []string{"current_task", "pending_actions", "completed_tasks"}
+	last := []string{"notes", "last_updated"}
+	if i := slices.Index(first, key); i >= 0 {
+		return i
+	}
+	return len(first) + slices.Index(last, key) + 1
+}
+
+// parted takes the lines of calls out of those of the notes.
+func parted(lines []string) (other, calls []string) {
+	for _, line := range lines {
+		if strings.HasPrefix(line, "[TOOL] ") || strings.HasPrefix(line, "[TOOLS] ") {
+			calls = append(calls, line)
+		} else {
+			other = append(other, line)
 		}
+	}
+	return other, calls
+}
+
+func (a *app) printChange(head string, gone, come []string) {
+	out := terminal(a.stdout)
+	key, how, _ := strings.Cut(head, " ")
+	fmt.Fprintf(a.stdout, "%s %s\n", out.paint(bold, key), how)
+	for _, line := range gone {
+		fmt.Fprintln(a.stdout, out.paint(red, "  - "+line))
+	}
+	for _, line := range come {
+		fmt.Fprintln(a.stdout, out.paint(green, "  + "+line))
 	}
 }
 
@@ -123,6 +174,9 @@ func (a *app) printDiff(list []scratchpad.Difference) {
 func removed(d scratchpad.Difference) []string {
 	if len(d.Removed) > 0 || len(d.Added) > 0 {
 		return values(d.Removed)
+	}
+	if lost, got := d.Lines(); len(lost)+len(got) > 0 {
+		return lines(lost)
 	}
 	if d.Kind == scratchpad.KindAdded || d.Kind == scratchpad.KindExtended {
 		return nil
@@ -132,15 +186,26 @@ func removed(d scratchpad.Difference) []string {
 
 // added are the lines that a difference brings.
 func added(d scratchpad.Difference) []string {
+	lost, got := d.Lines()
 	switch {
 	case len(d.Removed) > 0 || len(d.Added) > 0:
 		return values(d.Added)
+	case len(lost)+len(got) > 0:
+		return lines(got)
 	case d.Kind == scratchpad.KindRemoved:
 		return nil
 	case d.Kind == scratchpad.KindExtended:
 		return textLines(d.Appended)
 	}
 	return textLines(d.After)
+}
+
+// lines are those of a text as they are shown.
+func lines(list []string) (all []string) {
+	for _, line := range list {
+		all = append(all, text.Line(line, 2000))
+	}
+	return all
 }
 
 func values(list []any) []string {
@@ -161,9 +226,5 @@ func textLines(v any) []string {
 		}
 		return []string{text.Line(string(b), 2000)}
 	}
-	var lines []string
-	for _, line := range strings.Split(strings.Trim(s, "\n"), "\n") {
-		lines = append(lines, text.Line(line, 2000))
-	}
-	return lines
+	return lines(strings.Split(strings.Trim(s, "\n"), "\n"))
 }

@@ -27,6 +27,7 @@ type status struct {
 	Task        string         `json:"current_task"`
 	Pending     []string       `json:"pending_actions"`
 	Completed   int            `json:"completed_tasks"`
+	Archived    int            `json:"archived_tasks"`
 	LastNote    string         `json:"last_note"`
 	Cycle       *agent.Summary `json:"cycle"`
 	setup.Standing
@@ -55,6 +56,9 @@ func (a *app) status() error {
 		return usage(err)
 	}
 	st := summarize(h, s)
+	if st.Archived, err = agent.Moved(h, ""); err != nil {
+		return err
+	}
 	cycles, err := agent.Summaries(h, 1)
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
@@ -106,12 +110,19 @@ func (a *app) printStatus(st status) {
 	for _, p := range st.Pending[:min(3, len(st.Pending))] {
 		row("", "- "+text.Line(p, 200))
 	}
-	row("completed", fmt.Sprint(st.Completed))
+	row("completed", completedLine(st))
 	row("last note", text.Line(st.LastNote, 300))
 	if st.Cycle != nil {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
 	}
 	printStanding(st.Standing, out, a.now(), row)
+}
+
+func completedLine(st status) string {
+	if st.Archived == 0 {
+		return fmt.Sprint(st.Completed)
+	}
+	return fmt.Sprintf("%d, and %d in scratchpad/completed.jsonl", st.Completed, st.Archived)
 }
 
 func memoryLine(st status) string {
