@@ -85,7 +85,14 @@ func (c *cycle) choose(task string) error {
 	default:
 		return ErrIdle
 	}
-	return c.dispatcher.Change(changes...)
+	err := c.dispatcher.Change(changes...)
+	if errors.Is(err, scratchpad.ErrFull) {
+		c.free = true
+		c.warn("The memory is full, and without the task of this cycle. First make room with update_scratchpad; the task is: " +
+			text.Line(scratchpad.TaskText(changes[0].Value), maxNote))
+		return nil
+	}
+	return err
 }
 
 // put makes task the current one; one that was current waits behind it.

@@ -60,8 +60,9 @@ type Dispatcher struct {
 	Parked func() (id string, err error)
 
 	step  int
-	noted string // the last note
-	empty int    // calls without a note
+	noted string   // the last note
+	notes []string // the lines that notes came to
+	empty int      // calls without a note
 	seen  map[[sha256.Size]byte]int
 	past  map[int]Observation // by step, for references
 }
@@ -236,16 +237,19 @@ func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scrat
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", o.Tool, err)
 	}
-	full := d.apply(changes)
-	if full != nil {
+	refused := d.apply(changes)
+	if refused != nil {
 		changes = nil
+	}
+	if errors.Is(refused, scratchpad.ErrFull) {
+		refused = nil // the journal has it; a call was made only where there was room
 	}
 	d.warn(o)
 	return cmp.Or(d.Journal.Append(&journal.Result{
 		Step: o.Step, Tool: o.Tool, OK: o.OK, ScratchpadID: o.ScratchpadID, SizeBytes: o.size, Content: content,
 		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(), Changes: changes,
 		Kind: o.Kind, Facts: o.Facts, Note: o.Note, Warning: o.Warning, Images: pictures(o.Images),
-	}), full)
+	}), refused)
 }
 
 // Change changes the state and records it.

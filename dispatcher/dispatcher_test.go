@@ -142,9 +142,44 @@ func TestNoRoomForTheNote(t *testing.T) {
 	if o.OK || o.Content != nil || !strings.Contains(o.Error, "not carried out: ") || len(r.syncs) > 0 {
 		t.Errorf("%+v, kinds %q", o, r.kinds())
 	}
+	o = do(t, d, "nosuch", `{}`)
+	if o.OK || !strings.Contains(o.Error, "unknown tool") {
+		t.Errorf("%+v", o)
+	}
+	if err := d.Note("\n[PARSE ERROR] " + strings.Repeat("y", 1000)); err != nil || r.kinds()[len(r.kinds())-1] != "warning" {
+		t.Errorf("%v, kinds %q", err, r.kinds())
+	}
+	o = do(t, d, "done", `{"summary":"`+strings.Repeat("z", 1000)+`","idle":true}`)
+	if o.OK || o.Done || d.Idle || !strings.Contains(o.Error, "make room with update_scratchpad first") {
+		t.Errorf("%+v", o)
+	}
 	do(t, d, "update_scratchpad", `{"big":""}`)
 	if o := do(t, d, "say", `{"text":"hi"}`); o.Content != "hi" {
 		t.Errorf("%+v", o)
+	}
+}
+
+// What the model notes in a cycle is not lost where it writes its notes anew.
+func TestUpdateKeepsTheNotesOfTheCycle(t *testing.T) {
+	d, r := newDispatcher(t, "notes: \"old\\n[NOTE] older\"\n")
+	d.Notes = tools.NoteRequired
+	do(t, d, "say", `{"text":"hi","task_scratchpad":"port 4711"}`)
+	do(t, d, "say", `{"text":"ho","task_scratchpad":"in use"}`)
+	do(t, d, "update_scratchpad", `{"notes":"short\n[NOTE] in use\n"}`)
+	if got, want := d.State.Notes(), "short\n[NOTE] in use\n[NOTE] port 4711"; got != want {
+		t.Errorf("notes %q, want %q", got, want)
+	}
+	replayed, err := scratchpad.Parse("", []byte("notes: \"old\\n[NOTE] older\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.events {
+		if err := replayed.Apply(journal.Changes(journal.Event{Data: p})...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if replayed.Notes() != d.State.Notes() {
+		t.Errorf("replayed as %q", replayed.Notes())
 	}
 }
 

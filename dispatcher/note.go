@@ -1,6 +1,9 @@
 package dispatcher
 
 import (
+	"fmt"
+	"strings"
+
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -33,6 +36,8 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 	}
 	if d.apply(n.Changes) != nil {
 		n.Changes = nil // the memory is full; the journal has it
+	} else {
+		d.notes = append(d.notes, strings.TrimSpace(fmt.Sprint(n.Changes[0].Value)))
 	}
 	return d.Journal.Append(n)
 }
@@ -46,6 +51,17 @@ func (d *Dispatcher) resolveText(said string) (text, refused string) {
 		return "", tools.NoteParam + ": " + r.err.Error()
 	}
 	return text, ""
+}
+
+// keepNotes is a text that the model puts in the place of its notes, with those of
+// its notes of this cycle that it does not have.
+func (d *Dispatcher) keepNotes(text string) string {
+	for _, line := range d.notes {
+		if !strings.Contains(text, line) {
+			text = strings.TrimRight(text, "\n") + "\n" + line
+		}
+	}
+	return text
 }
 
 // EmptyNotes is how many calls came without a note, or with the one before.

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"rouse/internal/object"
 	"rouse/internal/text"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )
@@ -120,6 +122,9 @@ func (d *Dispatcher) updates(args json.RawMessage) (changes []scratchpad.Change,
 			wake, err = d.readWake(m.Value)
 		default:
 			set, err = setting(m)
+			if text, ok := set.Value.(string); ok && m.Key == "notes" {
+				set.Value = d.keepNotes(text)
+			}
 			changes = append(changes, set)
 		}
 		if err != nil {
@@ -170,9 +175,13 @@ func (d *Dispatcher) done(o *Observation) error {
 	if args.Summary != nil && strings.TrimSpace(*args.Summary) != "" {
 		summary = *args.Summary
 	}
-	o.Done, o.Content = true, summary
-	d.Idle = args.Idle && len(d.State.Pending()) == 0 // what is pending is something to do
-	return d.Change(completion(d.State, summary)...)
+	idle := args.Idle && len(d.State.Pending()) == 0 // what is pending is something to do
+	err = d.Change(completion(d.State, summary)...)
+	if errors.Is(err, scratchpad.ErrFull) {
+		return refusef("not done: %v; make room with update_scratchpad first, then call done again", err)
+	}
+	o.Done, o.Content, d.Idle = true, summary, idle
+	return err
 }
 
 func completion(s *scratchpad.State, summary string) []scratchpad.Change {
@@ -208,5 +217,12 @@ func note(text string) scratchpad.Change {
 	return scratchpad.Change{Op: "append", Key: "notes", Value: text}
 }
 
-// Note records that a reply held no action.
-func (d *Dispatcher) Note(text string) error { return d.Change(note(text)) }
+// Note records that a reply held no action, in the journal alone where the memory
+// is full.
+func (d *Dispatcher) Note(text string) error {
+	err := d.Change(note(text))
+	if errors.Is(err, scratchpad.ErrFull) {
+		return d.Journal.Append(&journal.Warning{Text: strings.TrimSpace(text)})
+	}
+	return err
+}

@@ -52,7 +52,7 @@ const saveRoom = 256
 
 // Apply makes the changes in order, all or, on an error, none. It refuses values
 // of the wrong type and, with [ErrFull], a state too large to be loaded again, but
-// for one that is smaller than before. Appending costs no encoding of what is there.
+// for one that is no larger than before. Appending costs no encoding of what is there.
 func (s *State) Apply(changes ...Change) error {
 	next := s.Clone()
 	for _, c := range changes {
@@ -180,7 +180,7 @@ func (s *State) checkSize(was *State) error {
 	if err != nil || len(text) <= limit {
 		return err
 	}
-	if old, err := was.Bytes(); err == nil && len(text) < len(old) {
+	if old, err := was.Bytes(); err == nil && len(text) <= len(old) {
 		return nil
 	}
 	return full(len(text), limit)
