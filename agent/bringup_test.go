@@ -31,7 +31,7 @@ func oldHome(t *testing.T) (r *rig, newest string) {
 // checkRaised wants a home brought up without loss.
 func (r *rig) checkRaised(id, context string) {
 	r.t.Helper()
-	notes := r.state(r.home.Active()).Notes()
+	notes := r.state(r.home.Active()).Notes() + "\n" + r.read(r.home.DroppedNotes())
 	for _, text := range []string{`echo({"message":"first"})`, "[COMPLETED] update_scratchpad", `echo({"message":"second"})`,
 		"[INTERRUPTED] cycle " + id + " ended without sleeping; outcome unknown, it may have run and is not repeated: step 2 shell("} {
 		if strings.Count(notes, text) != 1 {

@@ -65,6 +65,7 @@ func TestPowerLossWhileTidying(t *testing.T) {
 					t.Fatalf("%v, seed %d: %+v, %v", f.Fault, seed, report, err)
 				}
 				left.checkTidy(t, fmt.Sprintf("%v, seed %d", f.Fault, seed), true)
+				left.checkFolded(t, fmt.Sprintf("%v, seed %d", f.Fault, seed))
 			}
 		})
 	}

@@ -2,11 +2,13 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"rouse/home"
@@ -42,11 +44,7 @@ func (k *Keeper) tidy(c *record) (away, error) {
 		return nil, fmt.Errorf("tidy the memory: %w", errors.Join(err, a.close()))
 	}
 	c.tidied = d
-	err := c.journal.Append(d)
-	if err == nil && len(d.Tasks) > 0 {
-		err = c.journal.Sync()
-	}
-	return a, err
+	return a, cmp.Or(c.journal.Append(d), c.journal.Sync())
 }
 
 // shedTasks takes out the oldest of the finished tasks.
@@ -63,7 +61,7 @@ func (k *Keeper) shedTasks(c *record, d *journal.Tidied) (leaving, error) {
 		}
 		d.Tasks = append(d.Tasks, bytes.TrimSpace(line))
 	}
-	p, err := k.keepIn(k.Home.Archive(), true)
+	p, err := k.keepIn(k.Home.Archive())
 	if err != nil {
 		d.Tasks = nil
 		return leaving{}, fmt.Errorf("keep the finished tasks that are too many: %w", err)
@@ -80,7 +78,7 @@ func (k *Keeper) shedNotes(c *record, d *journal.Tidied) (leaving, error) {
 	if folded+dropped == "" {
 		return leaving{}, nil
 	}
-	p, err := k.keepIn(k.Home.DroppedNotes(), false)
+	p, err := k.keepIn(k.Home.DroppedNotes())
 	if err != nil {
 		return leaving{}, fmt.Errorf("keep the notes that are dropped: %w", err)
 	}
@@ -132,7 +130,7 @@ func (k *Keeper) missingTasks(c *record) (leaving, error) {
 	if err != nil || len(text) == 0 {
 		return leaving{}, err
 	}
-	p, err := k.keepIn(k.Home.Archive(), true)
+	p, err := k.keepIn(k.Home.Archive())
 	p.text = text
 	return p, err
 }
@@ -149,7 +147,7 @@ func (k *Keeper) missingNotes(c *record) (leaving, error) {
 	if there || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return leaving{}, err
 	}
-	p, err := k.keepIn(k.Home.DroppedNotes(), false)
+	p, err := k.keepIn(k.Home.DroppedNotes())
 	p.text = text
 	return p, err
 }
@@ -185,23 +183,23 @@ func archived(cycle string, tasks []json.RawMessage, there map[int]bool) ([]byte
 type away []leaving
 
 type leaving struct {
-	file    *jsonl.Writer
-	text    []byte
-	durable bool // the journal, which has it too, does not stay as long
+	file *jsonl.Writer
+	text []byte
+	name func() error // makes the name of a new file durable
 }
 
-func (k *Keeper) keepIn(path string, durable bool) (leaving, error) {
+func (k *Keeper) keepIn(path string) (leaving, error) {
+	name := func() error { return nil }
+	if !exists(path) {
+		name = func() error { return k.disk().SyncDir(filepath.Dir(path)) }
+	}
 	f, err := jsonl.Open(k.disk(), path)
-	return leaving{file: f, durable: durable}, err
+	return leaving{file: f, name: name}, err
 }
 
 func (a away) write() error {
 	for _, p := range a {
-		err := p.file.Add(p.text)
-		if err == nil && p.durable {
-			err = p.file.Sync()
-		}
-		if err != nil {
+		if err := cmp.Or(p.file.Add(p.text), p.file.Sync(), p.name()); err != nil {
 			return fmt.Errorf("put away what left the memory: %w", err)
 		}
 	}
