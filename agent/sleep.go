@@ -74,8 +74,8 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	sleep.Iterations, sleep.Tokens, sleep.Unproven, sleep.Trust = c.iteration(), c.tokens(), c.unproven, c.trust
 	sleep.Task, sleep.FailedCalls, sleep.RefusedCalls = c.verdict(end.Outcome), c.calls.Failed, c.calls.Refused
 	err := c.end(end)
-	away, failed := k.tidy(c)
-	defer away.close()
+	leaving, failed := k.tidy(c)
+	defer leaving.close()
 	err = cmp.Or(err, failed)
 	if failed := k.preserve(c); failed != nil {
 		sleep.Outcome, sleep.Exit = journal.Failed, 1
@@ -85,7 +85,7 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	saved, conflict := k.save(c)
 	switch {
 	case conflict == nil:
-		err = cmp.Or(err, away.write())
+		err = cmp.Or(err, leaving.write())
 	case !errors.As(conflict, new(*Conflict)):
 		err = cmp.Or(err, conflict)
 	}

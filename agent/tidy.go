@@ -22,29 +22,30 @@ import (
 // it is put away once the memory is saved without it, and where that is interrupted
 // by who settles the cycle. Its files are open before, as nothing may leave that
 // cannot be kept.
-func (k *Keeper) tidy(c *record) (away, error) {
+func (k *Keeper) tidy(c *record) (outgoing, error) {
 	if c.reopened {
 		return k.tidyAgain(c)
 	}
-	d, a := &journal.Tidied{}, away{}
+	d, out := &journal.Tidied{}, outgoing{}
 	for _, shed := range []func(*record, *journal.Tidied) (leaving, error){k.shedTasks, k.shedNotes} {
-		p, err := shed(c, d)
+		l, err := shed(c, d)
 		if err != nil {
 			// A journal that cannot be written is met again at once.
 			_ = c.journal.Append(&journal.Warning{Text: err.Error()})
 		}
-		if p.file != nil {
-			a = append(a, p)
+		if err == nil && l.file != nil {
+			out = append(out, l)
 		}
 	}
-	if len(a) == 0 {
+	if len(out) == 0 {
 		return nil, nil
 	}
 	if err := c.state.Apply(d.Changes...); err != nil {
-		return nil, fmt.Errorf("tidy the memory: %w", errors.Join(err, a.close()))
+		out.close()
+		return nil, fmt.Errorf("tidy the memory: %w", err)
 	}
 	c.tidied = d
-	return a, cmp.Or(c.journal.Append(d), c.journal.Sync())
+	return out, cmp.Or(c.journal.Append(d), c.journal.Sync())
 }
 
 // shedTasks takes out the oldest of the finished tasks.
@@ -94,20 +95,20 @@ func block(cycle, notes string) []byte {
 }
 
 // tidyAgain is what an interrupted cycle was to put away and has not.
-func (k *Keeper) tidyAgain(c *record) (a away, err error) {
+func (k *Keeper) tidyAgain(c *record) (out outgoing, err error) {
 	if c.tidied == nil {
 		return nil, nil
 	}
 	for _, missing := range []func(*record) (leaving, error){k.missingTasks, k.missingNotes} {
-		p, err := missing(c)
+		l, err := missing(c)
 		if err != nil {
-			return a, fmt.Errorf("put away what left the memory: %w", err)
+			return out, fmt.Errorf("put away what left the memory: %w", err)
 		}
-		if p.file != nil {
-			a = append(a, p)
+		if l.file != nil {
+			out = append(out, l)
 		}
 	}
-	return a, nil
+	return out, nil
 }
 
 func (k *Keeper) missingTasks(c *record) (leaving, error) {
@@ -179,38 +180,38 @@ func archived(cycle string, tasks []json.RawMessage, there map[int]bool) ([]byte
 	return jsonl.Marshal(list...)
 }
 
-// away is what is to be put where it goes.
-type away []leaving
+// outgoing is what is to be put where it goes.
+type outgoing []leaving
 
 type leaving struct {
-	file *jsonl.Writer
+	file *jsonl.File
 	text []byte
 	name func() error // makes the name of a new file durable
 }
 
+// keepIn opens a file for what leaves the memory.
 func (k *Keeper) keepIn(path string) (leaving, error) {
-	name := func() error { return nil }
+	l := leaving{file: &jsonl.File{FS: k.disk(), Path: path}, name: func() error { return nil }}
 	if !exists(path) {
-		name = func() error { return k.disk().SyncDir(filepath.Dir(path)) }
+		l.name = func() error { return k.disk().SyncDir(filepath.Dir(path)) }
 	}
-	f, err := jsonl.Open(k.disk(), path)
-	return leaving{file: f, name: name}, err
+	return l, l.file.Append(nil, false)
 }
 
-func (a away) write() error {
-	for _, p := range a {
-		if err := cmp.Or(p.file.Add(p.text), p.file.Sync(), p.name()); err != nil {
+func (o outgoing) write() error {
+	for _, l := range o {
+		err := l.file.Append(l.text, true)
+		if err := cmp.Or(err, l.name()); err != nil {
 			return fmt.Errorf("put away what left the memory: %w", err)
 		}
 	}
 	return nil
 }
 
-func (a away) close() (err error) {
-	for _, p := range a {
-		err = errors.Join(err, p.file.Close())
+func (o outgoing) close() {
+	for _, l := range o {
+		_ = l.file.Close() // what is durable was said before
 	}
-	return err
 }
 
 // Moved is how many finished tasks a cycle moved to the archive of a home; "" is all
