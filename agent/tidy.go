@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/internal/jsonl"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -192,7 +193,7 @@ type leaving struct {
 // keepIn opens a file for what leaves the memory.
 func (k *Keeper) keepIn(path string) (leaving, error) {
 	l := leaving{file: &jsonl.File{FS: k.disk(), Path: path}, name: func() error { return nil }}
-	if !exists(path) {
+	if !disk.Exists(path) {
 		l.name = func() error { return k.disk().SyncDir(filepath.Dir(path)) }
 	}
 	return l, l.file.Append(nil, false)
