@@ -147,9 +147,16 @@ folder. Begin with: rouse init my-agent && cd my-agent && rouse run
 
 Exit codes: 0 done or nothing to do, 1 failed, 2 usage, configuration or unreadable
 state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a signal.`,
-		Version: version(), SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.SetVersionTemplate(versionLine())
+	// Cobra's own --version has a template, and what that may call makes the program larger by a tenth.
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *version {
+			return a.printVersion()
+		}
+		return c.Help()
+	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -15,15 +15,13 @@ func (a *app) newVersion() *cobra.Command {
 		Long: `Print the version of Rouse, of the Go that built it, and for which system.
 
 Exit codes: 0, or 1 if it cannot be printed.`,
-		RunE: func(*cobra.Command, []string) error {
-			_, _ = fmt.Fprint(a.stdout, versionLine()) // main looks whether it was written
-			return nil
-		},
+		RunE: func(*cobra.Command, []string) error { return a.printVersion() },
 	}
 }
 
-func versionLine() string {
-	return fmt.Sprintf("rouse %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+func (a *app) printVersion() error {
+	_, _ = fmt.Fprintf(a.stdout, "rouse %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil // main looks whether it was written
 }
 
 // version is what the build says of itself.
