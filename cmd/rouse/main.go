@@ -67,10 +67,13 @@ func usage(err error) error {
 	return &coded{exitUsage, err}
 }
 
-func main() {
+func main() { process(time.Now) }
+
+// process is what main does, by a clock.
+func process(now func() time.Time) {
 	hidden := proc.HideMemory() // before anything is started that could look
 	log.SetOutput(io.Discard)   // net/http speaks there, and cron would mail it
-	a := &app{hidden: hidden, environ: os.Environ(), stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: time.Now}
+	a := &app{hidden: hidden, environ: os.Environ(), stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: now}
 	os.Exit(a.main(os.Args[1:]))
 }
 

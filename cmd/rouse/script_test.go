@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"rouse": main, "mcpserver": func() { mcptest.Main(os.Args[1]) }})
+	testscript.Main(m, map[string]func(){"rouse": func() { process(later) }, "mcpserver": func() { mcptest.Main(os.Args[1]) }})
 }
 
 // TestScript runs the command lines of testdata/script, which read as the manual.
@@ -36,7 +36,8 @@ func TestMain(m *testing.M) {
 // model FILE, a chat server that answers with the lines of FILE ; requests N
 // [PATTERN], how many requests it got and what the last one holds ; waitfor
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
-// process of the newest cycle ; venv FOLDER, a Python environment for a notebook
+// process of the newest cycle ; later 1m or 1h, the next full one and
+// a second for what is started from then on ; venv FOLDER, a Python environment for a notebook
 // that has none, as making one takes seconds.
 func TestScript(t *testing.T) {
 	shared := newRig(t)
@@ -51,7 +52,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle,
+			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "later": passTime,
 			"venv": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
 					ts.Fatalf("usage: venv FOLDER")
@@ -65,6 +66,23 @@ func TestScript(t *testing.T) {
 		},
 		RequireUniqueNames: true,
 	})
+}
+
+// later is the time, and $LATER more.
+func later() time.Time {
+	d, _ := time.ParseDuration(os.Getenv("LATER")) // else none
+	return time.Now().Add(d)
+}
+
+func passTime(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: later DURATION")
+	}
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	so, _ := time.ParseDuration(ts.Getenv("LATER")) // far, or none
+	slot := time.Now().Add(so).Truncate(d).Add(d)
+	ts.Setenv("LATER", time.Until(slot.Add(time.Second)).String())
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
