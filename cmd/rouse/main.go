@@ -101,7 +101,11 @@ func written(w io.Writer) error {
 func (a *app) main(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
+	began := a.now()
 	c, err := root.ExecuteC()
+	if h, none := home.At(a.folder()); none == nil {
+		err = cmp.Or(err, h.GiveBack(began))
+	}
 	if err == nil && c.Name() != "run" { // a cycle's exit code is about the cycle
 		err = written(a.stdout)
 	}
