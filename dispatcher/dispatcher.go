@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,7 +62,7 @@ type Dispatcher struct {
 	noted string   // the last note
 	notes []string // the lines that notes came to
 	empty int      // calls without a note
-	seen  map[[sha256.Size]byte]int
+	same  repeats
 	past  map[int]Observation // by step, for references
 }
 

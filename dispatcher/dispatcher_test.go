@@ -304,8 +304,14 @@ func TestDone(t *testing.T) {
 
 func TestStuck(t *testing.T) {
 	d, _ := newDispatcher(t, "")
-	for i := 1; i <= 5; i++ {
+	for i := 1; i <= 10; i++ { // what happens in between is something else
 		do(t, d, "look", fmt.Sprintf(`{"text":"%d"}`, i))
+		if o := do(t, d, "say", `{"text":"same"}`); o.Warning != "" {
+			t.Errorf("call %d: warning %q", i, o.Warning)
+		}
+	}
+	do(t, d, "look", `{"text":"last"}`)
+	for i := 1; i <= 5; i++ {
 		o, err := d.Do(context.Background(), Action{Tool: "say", Args: json.RawMessage(`{"text":"same"}`)})
 		if warned := o.Warning != ""; warned != (i == 3 || i == 4) {
 			t.Errorf("call %d: warning %q", i, o.Warning)
@@ -355,7 +361,7 @@ func TestOutput(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			o := newOutput()
+			o := newOutput(0)
 			for _, w := range tt.writes {
 				o.Write([]byte(w))
 			}
@@ -376,7 +382,7 @@ func FuzzOutput(f *testing.F) {
 		if len(text) > 1<<20 {
 			text = strings.ToValidUTF8(text[:1<<20], "")
 		}
-		whole, pieces := newOutput(), newOutput()
+		whole, pieces := newOutput(0), newOutput(0)
 		whole.Write([]byte(text))
 		for p := []byte(text); len(p) > 0; {
 			n := min(len(p), int(size)+1)

@@ -14,7 +14,8 @@ import (
 	"rouse/scratchpad/observation"
 )
 
-// What the model is shown of one output: all of it up to shown bytes, else its
+// What the model is shown of one output: all of it up to shown bytes, or to
+// the threshold where that is more, else its
 // beginning and its end.
 const (
 	shown     = 16 << 10
@@ -38,8 +39,9 @@ type output struct {
 	sum     hash.Hash
 }
 
-func newOutput() *output {
-	return &output{sum: sha256.New(), ends: text.Ends{Head: shown - shownTail, Tail: shownTail}}
+// newOutput gives one that holds at least what fits the threshold.
+func newOutput(threshold int) *output {
+	return &output{sum: sha256.New(), ends: text.Ends{Head: max(shown, threshold) - shownTail, Tail: shownTail}, threshold: threshold}
 }
 
 // Write never fails.
@@ -72,7 +74,9 @@ func (o *output) park() bool {
 }
 
 // isExact says whether text gives back all that came.
-func (o *output) isExact() bool { return !o.binary && len(o.partial) == 0 && o.ends.Total <= shown }
+func (o *output) isExact() bool {
+	return !o.binary && len(o.partial) == 0 && o.ends.Total <= int64(o.ends.Head+o.ends.Tail)
+}
 
 // digest is the SHA-256 of the content, in hexadecimal.
 func (o *output) digest() string { return hex.EncodeToString(o.sum.Sum(nil)) }

@@ -28,12 +28,11 @@ const maxField = 8 << 20
 
 const parkedNote = "Large observation saved in the scratchpad. To read it in full or in part, use scratchpad_read."
 
-// threshold is never more than an output holds in memory.
 func (s *Shelf) threshold() int {
 	if s.Threshold <= 0 {
 		return defaultThreshold
 	}
-	return min(s.Threshold, shown)
+	return s.Threshold
 }
 
 // newWriter begins to park what a step gives back; nil if it cannot be parked.

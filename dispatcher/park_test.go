@@ -98,6 +98,22 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
+// An operator may want to see more at a time, or less.
+func TestOtherThresholds(t *testing.T) {
+	for _, tt := range []struct {
+		threshold, size int
+		parked          bool
+	}{{256, 100, false}, {256, 300, true}, {1 << 20, 900_000, false}, {1 << 20, 1 << 20, true}, {1 << 30, 3 << 20, false}} {
+		text := strings.Repeat("x", tt.size-1) + "é"
+		d, _ := withStore(t, saying(text))
+		d.Threshold = tt.threshold
+		o := do(t, d, "much", `{}`)
+		if (o.ScratchpadID != "") != tt.parked || !tt.parked && o.Content != any(text) {
+			t.Errorf("%d bytes at %d: parked %q", tt.size, tt.threshold, o.ScratchpadID)
+		}
+	}
+}
+
 func TestLargeMetadataIsParked(t *testing.T) {
 	d, _ := withStore(t, func(c tools.Call) tools.Result {
 		return tools.Result{OK: true, Content: "small", Metadata: map[string]any{"status": 200, "headers": strings.Repeat("h", 5000)}}

@@ -13,14 +13,19 @@ const (
 	repeatsToEnd  = 5
 )
 
+// repeats counts how often the same happened, with nothing else in between.
+type repeats struct {
+	key [sha256.Size]byte
+	n   int
+}
+
 // warn says to the model that it did the same before, with the same result.
 func (d *Dispatcher) warn(o *Observation) {
-	if d.seen == nil {
-		d.seen = map[[sha256.Size]byte]int{}
+	if key := o.key(); key != d.same.key {
+		d.same = repeats{key: key}
 	}
-	key := o.key()
-	d.seen[key]++
-	if n := d.seen[key]; n >= repeatsToWarn && n < repeatsToEnd && !o.mayRepeat() {
+	d.same.n++
+	if n := d.same.n; n >= repeatsToWarn && n < repeatsToEnd && !o.mayRepeat() {
 		o.Warning = fmt.Sprintf("this is the same call with the same result for the %d. time; at %d the cycle ends: do something else, or say done", n, repeatsToEnd)
 	}
 }
@@ -32,11 +37,10 @@ func (o *Observation) key() [sha256.Size]byte {
 
 func (o *Observation) mayRepeat() bool { return o.Done || o.Tool == readName }
 
-// guard ends a cycle that goes on with an action that was done before with the
-// same result.
+// guard ends a cycle that does nothing but the same, with the same result.
 func (d *Dispatcher) guard(o *Observation) error {
-	if n := d.seen[o.key()]; n >= repeatsToEnd && !o.mayRepeat() {
-		return fmt.Errorf("%w: %s(%s) gave the same result %d times", ErrStuck, o.Tool, text.Line(string(o.Args), noteRunes), n)
+	if d.same.n >= repeatsToEnd && !o.mayRepeat() {
+		return fmt.Errorf("%w: %s(%s) gave the same result %d times", ErrStuck, o.Tool, text.Line(string(o.Args), noteRunes), d.same.n)
 	}
 	return nil
 }

@@ -41,8 +41,7 @@ type Shelf struct {
 // is small, else as a synthetic view of what is then on the shelf. o has its
 // step and its tool.
 func (s *Shelf) Observe(ctx context.Context, o *Observation, produce func(out io.Writer) tools.Result) {
-	out := newOutput()
-	out.threshold = s.threshold()
+	out := newOutput(s.threshold())
 	out.begin = func() *observation.Writer { return s.newWriter(o.Step, o.Tool) }
 	clean := s.Redact.Writer(out)
 	res := produce(clean)

@@ -109,7 +109,7 @@ func (s *Setup) newTools() (*tools.Set, error) {
 		folder.Roots = append(folder.Roots, s.Home.Folder(root))
 	}
 	list = append(list, folder.Tools()...)
-	list = append(list, web.Get(web.Options{Timeout: time.Duration(c.HTTP.Timeout), MaxBytes: most, Allow: c.HTTP.Allow, Redact: s.Hidden()}))
+	list = append(list, web.Get(web.Options{Timeout: time.Duration(c.HTTP.Timeout), MaxBytes: most, Allow: c.HTTP.Allow, Ports: c.HTTP.Ports, Redact: s.Hidden()}))
 	exec := command.Exec{Runner: s.Runner(), Dir: workspace, Timeout: timeout, MaxOutput: most}
 	for i, spec := range c.Commands {
 		t, err := command.Tool(spec, exec)

@@ -108,17 +108,15 @@ func WithNote(schema json.RawMessage, mode NoteMode, text string) json.RawMessag
 	if root.Get("type") == nil {
 		root.Set("type", json.RawMessage(`"object"`))
 	}
-	strict := isStrict(root, props)
 	if !isPlain(root) {
 		o := &opener{root: root, left: maxParts}
 		o.inline(root)
-		strict = isStrict(root, root.Sub("properties"))
 		o.open(root)
 		props = root.Sub("properties")
 	}
 	props.Set(NoteParam, noteSchema(text))
 	root.Set("properties", props.JSON())
-	if mode == NoteRequired || strict {
+	if mode == NoteRequired {
 		require(root)
 	}
 	return root.JSON()
@@ -133,16 +131,6 @@ func isPlain(root *object.Object) bool {
 		}
 		return false
 	})
-}
-
-// isStrict says whether a schema is of the kind that strict providers want:
-// nothing but what is named, and all of it required.
-func isStrict(root, props *object.Object) bool {
-	if string(root.Get("additionalProperties")) != "false" || len(props.Members) == 0 {
-		return false
-	}
-	required := names(root.Get("required"))
-	return !slices.ContainsFunc(props.Members, func(m object.Member) bool { return !slices.Contains(required, m.Key) })
 }
 
 func require(root *object.Object) {

@@ -50,8 +50,8 @@ func TestWithNote(t *testing.T) {
 				if !accepts(t, string(got), noted(args)) {
 					t.Errorf("%s: refuses %s\n%s", tt.name, noted(args), got)
 				}
-				if mode == tools.NoteRequired && accepts(t, string(got), args) {
-					t.Errorf("%s: accepts a call without a note: %s", tt.name, got)
+				if accepts(t, string(got), args) != (mode == tools.NoteOptional) {
+					t.Errorf("%s, %s: a call without a note: %s", tt.name, mode, got)
 				}
 			}
 			for _, args := range tt.bad {

@@ -91,7 +91,7 @@ type Conversation struct {
 // Observations configures how large tool outputs are kept.
 type Observations struct {
 	// Threshold is the size from which an observation is parked, in bytes.
-	Threshold Whole `yaml:"threshold_bytes"`
+	Threshold Size `yaml:"threshold_bytes"`
 	// PreviewChars are shown of its beginning, and of its end.
 	PreviewChars Whole `yaml:"preview_chars"`
 	// TTL counts from the end of the cycle that made it.
@@ -115,8 +115,10 @@ type Tools struct {
 	} `yaml:"files"`
 	HTTP struct {
 		Timeout Duration `yaml:"timeout"`
-		// Allow are hosts exempt from the private-address guard.
+		// Allow are hosts exempt from the private-address guard, and Ports those that
+		// are open on every other.
 		Allow []string `yaml:"allow"`
+		Ports []int    `yaml:"ports"`
 	} `yaml:"http"`
 	Commands []command.Spec `yaml:"commands"`
 }
@@ -218,8 +220,8 @@ func (c *Config) check() error {
 		return m.checkFallback()
 	case m.Retries < 0:
 		return errors.New("model.retries must not be below 0")
-	case o.Threshold < 256 || o.Threshold > 16<<10:
-		return errors.New("observations.threshold_bytes: use 256 to 16384")
+	case o.Threshold < 256 || o.Threshold > 1<<30:
+		return errors.New("observations.threshold_bytes: use 256 to 1GiB")
 	case o.PreviewChars < 0 || o.PreviewChars > 1000:
 		return errors.New("observations.preview_chars: use 0 to 1000")
 	case o.MaxBytes < 1<<20:
@@ -273,6 +275,11 @@ func (c *Config) checkLists() error {
 	for i, host := range c.Tools.HTTP.Allow {
 		if strings.ContainsAny(host, "/@ ") || host == "" {
 			return fmt.Errorf("tools.http.allow[%d] %q: name a host, or host:port, and nothing else", i, host)
+		}
+	}
+	for i, port := range c.Tools.HTTP.Ports {
+		if port < 1 || port > 65535 {
+			return fmt.Errorf("tools.http.ports[%d] %d: use 1 to 65535", i, port)
 		}
 	}
 	for i, name := range c.Secrets {

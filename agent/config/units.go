@@ -39,7 +39,7 @@ type Size int64
 
 // UnmarshalYAML reads a number with a binary unit; the empty string is 0.
 func (s *Size) UnmarshalYAML(n *yaml.Node) error {
-	text, shift := cmp.Or(n.Value, "0"), 0
+	text, shift := cmp.Or(strings.ReplaceAll(n.Value, "_", ""), "0"), 0
 	for i, unit := range []string{"KiB", "MiB", "GiB"} {
 		if t, ok := strings.CutSuffix(text, unit); ok {
 			text, shift = strings.TrimSpace(t), 10*(i+1)

@@ -176,6 +176,23 @@ func TestPorts(t *testing.T) {
 	}
 }
 
+// The operator may open other ports than the usual ones.
+func TestConfiguredPorts(t *testing.T) {
+	g := newGuard(nil, []int{443, 9090}, nil)
+	for address, want := range map[string]string{
+		"https://web.test/": "", "https://web.test:9090/": "", "http://web.test/": "only 443, 9090 are open; the operator can open it in tools.http.ports",
+		"https://web.test:8080/": "port 8080 is refused",
+	} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.checkPort(u, "web.test"); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
 // Secrets that the model sent to one host do not go to the next.
 func TestHeadersStay(t *testing.T) {
 	var there, here http.Header

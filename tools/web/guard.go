@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -21,8 +22,14 @@ type guard struct {
 	hide  *redact.Redactor
 }
 
-func newGuard(allow []string, hide *redact.Redactor) guard {
-	g := guard{hide: hide, allow: map[string]bool{}, ports: []string{"80", "443", "8080", "8443"}}
+func newGuard(allow []string, ports []int, hide *redact.Redactor) guard {
+	g := guard{hide: hide, allow: map[string]bool{}}
+	if len(ports) == 0 {
+		ports = []int{80, 443, 8080, 8443}
+	}
+	for _, port := range ports {
+		g.ports = append(g.ports, strconv.Itoa(port))
+	}
 	for _, entry := range allow {
 		g.allow[normalEntry(entry)] = true
 	}
@@ -166,18 +173,15 @@ func numeric(label string) bool {
 }
 
 func (g guard) checkPort(u *url.URL, host string) (string, error) {
-	port := u.Port()
-	if port == "" {
-		return schemePort(u.Scheme), nil
-	}
+	port := cmp.Or(u.Port(), schemePort(u.Scheme))
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
 		return "", fmt.Errorf("%q is not a port", g.cut(port))
 	}
 	port = strconv.FormatUint(n, 10)
 	if !slices.Contains(g.ports, port) && !g.allow[net.JoinHostPort(host, port)] {
-		return "", fmt.Errorf("port %s is refused, only 80, 443, 8080 and 8443 are open; "+
-			"the operator can open %s in tools.http.allow", port, net.JoinHostPort(host, port))
+		return "", fmt.Errorf("port %s is refused, only %s are open; the operator can open it in tools.http.ports, or %s in tools.http.allow",
+			port, strings.Join(g.ports, ", "), net.JoinHostPort(host, port))
 	}
 	return port, nil
 }

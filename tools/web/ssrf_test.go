@@ -164,7 +164,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("https://xn--mnchen-3ya.de./a?b#c")
 	f.Add("http://[2606:4700::1111]:443")
-	g := newGuard([]string{"ok.test:99"}, nil)
+	g := newGuard([]string{"ok.test:99"}, nil, nil)
 	f.Fuzz(func(t *testing.T, raw string) {
 		u, err := g.parse(raw)
 		if err != nil {

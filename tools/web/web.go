@@ -7,7 +7,7 @@
 // addresses, not the name. The socket asks again before it connects. The same
 // holds for each hop of a redirect. Proxy variables are not read.
 //
-// Decisions: only ports 80, 443, 8080 and 8443; at most five redirects, never
+// Decisions: only ports 80, 443, 8080 and 8443, unless told otherwise; at most five redirects, never
 // from https to http; what the caller put in headers stays with the host that
 // the call named, but for Accept and Accept-Language; no Referer; a connection
 // serves one request.
@@ -61,6 +61,8 @@ type Options struct {
 	// Allow are `host` or `host:port` entries, names or literal addresses,
 	// compared without regard to case, that may be private; see the package.
 	Allow []string
+	// Ports are open on every host; none are 80, 443, 8080 and 8443.
+	Ports []int
 	// Redact takes the secrets out of errors before these are cut.
 	Redact *redact.Redactor
 	// Resolver looks names up; nil is Go's own with the system's configuration.
@@ -95,7 +97,7 @@ func newClient(o Options) *client {
 	c := &client{
 		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
 		maxBytes: cmp.Or(o.MaxBytes, DefaultMaxBytes),
-		guard:    newGuard(o.Allow, o.Redact),
+		guard:    newGuard(o.Allow, o.Ports, o.Redact),
 		resolver: o.Resolver,
 	}
 	if c.resolver == nil {
