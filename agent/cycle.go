@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"rouse/agent/conversation"
@@ -140,11 +139,8 @@ func (c *cycle) leave(actions []dispatcher.Action) error {
 	if len(actions) == 0 {
 		return nil
 	}
-	var names []string
-	for _, a := range actions {
-		names = append(names, a.Tool)
-	}
-	return c.dispatcher.Note("\n[PARSE ERROR] not carried out, since they came after done: " + text.Line(strings.Join(names, ", "), maxNote))
+	names := text.Join(actions, ", ", func(a dispatcher.Action) string { return a.Tool })
+	return c.dispatcher.Note("\n[PARSE ERROR] not carried out, since they came after done: " + text.Line(names, maxNote))
 }
 
 // journalled are native calls as the journal has them: without secrets, also

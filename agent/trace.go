@@ -172,9 +172,7 @@ func (t *trace) unknown() string {
 	if len(t.open) == 0 {
 		return "no call was under way"
 	}
-	var calls []string
-	for _, i := range t.open {
-		calls = append(calls, fmt.Sprintf("step %d %s(%s)", i.Step, text.Line(i.Tool, 64), text.Line(string(i.Args), 300)))
-	}
-	return "outcome unknown, it may have run and is not repeated: " + strings.Join(calls, "; ")
+	return "outcome unknown, it may have run and is not repeated: " + text.Join(t.open, "; ", func(i journal.Intent) string {
+		return fmt.Sprintf("step %d %s(%s)", i.Step, text.Line(i.Tool, 64), text.Line(string(i.Args), 300))
+	})
 }

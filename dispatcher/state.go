@@ -93,11 +93,7 @@ func (d *Dispatcher) update(o *Observation) error {
 		if err := d.Change(changes...); err != nil {
 			return err
 		}
-		var keys []string
-		for _, c := range changes {
-			keys = append(keys, c.Key)
-		}
-		said = append(said, "updated "+strings.Join(keys, ", "))
+		said = append(said, "updated "+text.Join(changes, ", ", func(c scratchpad.Change) string { return c.Key }))
 	}
 	if wake != nil {
 		d.NextWake = wake

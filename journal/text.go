@@ -64,11 +64,8 @@ func (r *Reply) said() string {
 	if json.Unmarshal(r.Calls, &calls) != nil || len(calls) == 0 {
 		return r.Text
 	}
-	var names []string
-	for _, c := range calls {
-		names = append(names, c.Name)
-	}
-	return strings.TrimSpace(r.Text + " calls " + strings.Join(names, ", "))
+	names := text.Join(calls, ", ", func(c struct{ Name string }) string { return c.Name })
+	return strings.TrimSpace(r.Text + " calls " + names)
 }
 
 func (w *Wake) text(cycle string) string {
@@ -120,11 +117,9 @@ func (s *Sleep) text(cycle string) string {
 }
 
 func changeText(changes []scratchpad.Change) string {
-	var parts []string
-	for _, c := range changes {
-		parts = append(parts, fmt.Sprintf("%s %s %s", c.Op, text.Line(c.Key, 64), text.Line(shown(c.Value), 300)))
-	}
-	return strings.Join(parts, "; ")
+	return text.Join(changes, "; ", func(c scratchpad.Change) string {
+		return fmt.Sprintf("%s %s %s", c.Op, text.Line(c.Key, 64), text.Line(shown(c.Value), 300))
+	})
 }
 
 // shown is a text as it is, and any other value as JSON.

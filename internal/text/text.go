@@ -122,3 +122,12 @@ func Count[N int | int64](n N, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// Join is a text of each element of a list, with a separator between them.
+func Join[T any](list []T, separator string, of func(T) string) string {
+	texts := make([]string, 0, len(list))
+	for _, e := range list {
+		texts = append(texts, of(e))
+	}
+	return strings.Join(texts, separator)
+}

@@ -46,3 +46,12 @@ func TestObeyed(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin(t *testing.T) {
+	if got := Join([]int{1, 2}, ", ", func(n int) string { return Count(n, "line") }); got != "1 line, 2 lines" {
+		t.Error(got)
+	}
+	if got := Join(nil, ", ", func(string) string { return "none" }); got != "" {
+		t.Error(got)
+	}
+}

@@ -17,8 +17,10 @@ import (
 	"rouse/agent/config"
 	"rouse/home"
 	"rouse/internal/proc"
+	"rouse/internal/text"
 	"rouse/internal/vault"
 	"rouse/setup"
+	"rouse/tools"
 )
 
 // Doctor is who examines homes.
@@ -157,11 +159,8 @@ func checkTools(s *setup.Setup) []setup.Check {
 	if err != nil {
 		return []setup.Check{{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}}
 	}
-	var names []string
-	for _, t := range set.All() {
-		names = append(names, t.Name)
-	}
-	return append([]setup.Check{{Check: "tools", OK: true, Found: strings.Join(names, ", ")}}, checkNotes(set.All())...)
+	names := text.Join(set.All(), ", ", func(t tools.Tool) string { return t.Name })
+	return append([]setup.Check{{Check: "tools", OK: true, Found: names}}, checkNotes(set.All())...)
 }
 
 // modelPatience is how long the doctor waits for the model's server.

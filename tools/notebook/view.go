@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rouse/internal/text"
+	"rouse/tools"
 )
 
 const (
@@ -117,11 +118,7 @@ func (c Cell) parts(fit func(string) string) [][2]string {
 	add("logs", strings.Join(c.Logs, "\n"))
 	add("stdout", c.Stdout)
 	add("stderr", c.Stderr)
-	var pictures []string
-	for _, p := range c.Pictures {
-		pictures = append(pictures, fmt.Sprintf("[%s, %d bytes]", p.Type, len(p.Data)))
-	}
-	add("pictures", strings.Join(pictures, "\n"))
+	add("pictures", text.Join(c.Pictures, "\n", func(p tools.Media) string { return fmt.Sprintf("[%s, %d bytes]", p.Type, len(p.Data)) }))
 	add("value", c.Value)
 	add("error", c.Error)
 	return list
