@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"rouse/internal/sweep"
 	"strings"
 	"testing"
+
+	"rouse/internal/sweep"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"

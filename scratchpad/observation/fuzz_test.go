@@ -1,4 +1,4 @@
-package observation_test
+package observation
 
 import (
 	"bytes"
@@ -6,9 +6,6 @@ import (
 	"regexp"
 	"testing"
 	"unicode/utf8"
-
-	"rouse/scratchpad/observation"
-	"rouse/scratchpad/observation/observationtest"
 )
 
 // FuzzSlice reads any part of any content, in any measure.
@@ -16,17 +13,14 @@ func FuzzSlice(f *testing.F) {
 	f.Add([]byte("a line\r\n😀é\xff\n\nlast"), int64(0), int64(10), 4, uint8(0))
 	f.Add([]byte(""), int64(-5), int64(1<<62), 0, uint8(2))
 	f.Add([]byte("\n\n"), int64(1), int64(2), -1, uint8(2))
-	s := adapt(f, observation.Zstd)
-	if err := s.Begin("turn"); err != nil {
-		f.Fatal(err)
-	}
+	turn := begin(f, openStore(f, "", Options{}), "turn")
 	f.Fuzz(func(t *testing.T, data []byte, start, end int64, limit int, scale uint8) {
 		data = bytes.Repeat(data, 1+int(scale)*40)
 		data = data[:min(len(data), 200_000)]
-		c := stored(t, s, data)
-		ref := observationtest.NewReference(data)
-		for _, u := range []observation.Unit{observation.Bytes, observation.Chars, observation.Lines} {
-			observationtest.CheckSlice(t, c, ref, observation.Part{Unit: u, Start: start, End: end})
+		c := kept(t, turn, data)
+		ref := newReference(data)
+		for _, u := range []Unit{Bytes, Chars, Lines} {
+			checkSlice(t, c, ref, Part{Unit: u, Start: start, End: end})
 			p, err := c.Slice(u, start, end, limit)
 			if err != nil || len(p.Data) > max(limit, utf8.UTFMax) || p.End < p.Start {
 				t.Fatalf("%s from %d to %d, limit %d: %d bytes, from %d to %d, %v", u, start, end, limit, len(p.Data), p.Start, p.End, err)
@@ -38,34 +32,16 @@ func FuzzSlice(f *testing.F) {
 	})
 }
 
-// stored stores data, until the test is over.
-func stored(t *testing.T, s observationtest.Store, data []byte) observationtest.Content {
-	t.Helper()
-	e, err := s.Put("turn", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := s.Get("turn", e.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
 // FuzzGrep searches any content for any pattern and wants the lines that package
 // regexp finds in each line by itself.
 func FuzzGrep(f *testing.F) {
-	for i, pattern := range observationtest.Patterns() {
+	for i, pattern := range patterns() {
 		f.Add([]byte("a line\r\nword é\xff\n\nerror in the 42nd word"), pattern, i%2 == 0, int64(i-3), i%4)
 	}
-	s := adapt(f, observation.Zstd)
-	if err := s.Begin("turn"); err != nil {
-		f.Fatal(err)
-	}
+	turn := begin(f, openStore(f, "", Options{}), "turn")
 	f.Fuzz(func(t *testing.T, data []byte, pattern string, fold bool, from int64, around int) {
-		c := stored(t, s, data)
-		got, err := c.Grep(context.Background(), observation.Query{Pattern: pattern, IgnoreCase: fold, From: from, Context: around, MaxMatches: 3, LineChars: 20})
+		c := kept(t, turn, data)
+		got, err := c.Grep(context.Background(), Query{Pattern: pattern, IgnoreCase: fold, From: from, Context: around, MaxMatches: 3, LineChars: 20})
 		if err == nil {
 			if fold {
 				pattern = "(?i)" + pattern
@@ -74,7 +50,7 @@ func FuzzGrep(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q is searched for, %v", pattern, err)
 			}
-			if want := observationtest.NewReference(data).Grep(re); got.Matches != int64(len(want)) {
+			if want := newReference(data).Grep(re); got.Matches != int64(len(want)) {
 				t.Fatalf("%q in %q: %d lines match, want %v", pattern, data, got.Matches, want)
 			}
 			checkOrder(t, got)
@@ -83,7 +59,7 @@ func FuzzGrep(f *testing.F) {
 }
 
 // checkOrder wants each line once, in order, and none too long.
-func checkOrder(t *testing.T, f observation.Found) {
+func checkOrder(t *testing.T, f Found) {
 	t.Helper()
 	last := int64(0)
 	matches := 0

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"rouse/internal/sweep"
 	"runtime"
 	"strings"
 	"testing"
+
+	"rouse/internal/sweep"
 
 	"github.com/google/go-cmp/cmp"
 )
