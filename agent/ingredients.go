@@ -3,8 +3,10 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,11 +85,7 @@ func sums(texts map[string]string) map[string]string {
 // keep keeps copies of the texts, which the journal names already. Without them
 // the cycle goes on: only what it saw cannot be told exactly later.
 func (k *Keeper) keep(j dispatcher.Journal, texts map[string]string) {
-	var list [][]byte
-	for _, text := range texts {
-		list = append(list, []byte(text))
-	}
-	if err := k.copies().Keep(list...); err != nil {
+	if err := k.copies().Keep(slices.Collect(maps.Values(texts))...); err != nil {
 		// A journal that cannot be written is met again at once.
 		_ = j.Append(&journal.Warning{Text: k.Redact.String(err.Error())})
 	}

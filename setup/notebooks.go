@@ -28,9 +28,6 @@ const (
 // Notebooks are the notebooks of the home, with a model for their cells; close
 // saves their variables and ends them.
 func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(), err error) {
-	if _, err := s.credentials(); err != nil {
-		return nil, nil, err
-	}
 	hide := s.Hidden()
 	asked, spending, err := s.model(hide)
 	if err != nil {
@@ -51,11 +48,11 @@ func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(
 
 // manager makes the manager of the notebooks; cells ask llm.
 func (s *Setup) manager(hide *redact.Redactor, llm notebook.LLM) (*notebook.Manager, error) {
-	open, err := s.runtimes(llm)
+	granted, err := s.credentials()
 	if err != nil {
 		return nil, err
 	}
-	granted, err := s.credentials()
+	open, err := s.runtimes(granted, llm)
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +70,12 @@ func (c credentials) names() []string {
 }
 
 // runtimes opens the runtimes: processes of ours, or those of a server.
-func (s *Setup) runtimes(llm notebook.LLM) (func(name, dir string) (notebook.Runtime, error), error) {
-	token, err := s.remoteToken()
-	if err != nil {
-		return nil, err
-	}
-	granted, err := s.credentials()
-	if err != nil {
-		return nil, err
-	}
+func (s *Setup) runtimes(granted credentials, llm notebook.LLM) (func(name, dir string) (notebook.Runtime, error), error) {
 	if c := s.Config.Notebook; c.Backend == "remote" {
+		token, err := s.remoteToken()
+		if err != nil {
+			return nil, err
+		}
 		client := &remote.Client{
 			Endpoint: c.Endpoint, Token: token, TokenName: "the token in $" + c.TokenEnv, Env: granted.env, Secret: granted.secret, LLM: llm, Redact: s.Hidden(),
 		}

@@ -18,8 +18,7 @@ type Model struct {
 	Next      func(context.Context, model.Request) (model.Reply, error)
 	Budget    *Budget
 	Price     Price
-	MaxOutput int                     // tokens of a reply
-	Estimate  func(model.Request) int // tokens of a request; nil is [Tokens]
+	MaxOutput int // tokens of a reply
 
 	mu     sync.Mutex
 	factor float64 // by how much the estimate was too low at worst, at least 1
@@ -30,7 +29,7 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	if !m.Budget.Limited() {
 		return m.Next(ctx, req)
 	}
-	estimate := m.estimate(req)
+	estimate := Tokens(req)
 	want := m.worst(estimate)
 	held, err := m.Budget.Reserve(ctx, want)
 	if err != nil {
@@ -70,16 +69,9 @@ const slack = 300
 // [Model.Reply] reserves for it then is held against the same limits, and is no more.
 // The error is *[Exceeded] if it could not.
 func (m *Model) Fits(ctx context.Context, req model.Request) error {
-	want := m.worst(m.estimate(req) + slack)
+	want := m.worst(Tokens(req) + slack)
 	want.Calls = 1
 	return m.Budget.Fits(ctx, want)
-}
-
-func (m *Model) estimate(req model.Request) int {
-	if m.Estimate != nil {
-		return m.Estimate(req)
-	}
-	return Tokens(req)
 }
 
 // Tokens estimates how many tokens a request has, rather too many: one for every

@@ -256,6 +256,7 @@ func (s *scripted) Reply(ctx context.Context, req model.Request) (model.Reply, e
 	return s.reply, s.err
 }
 
+// A request that says please is estimated at 10 tokens.
 func TestModel(t *testing.T) {
 	broke := errors.New("the stream broke off")
 	used := model.Reply{Usage: model.Usage{Input: 8, Cached: 8, Output: 2}}
@@ -275,8 +276,8 @@ func TestModel(t *testing.T) {
 	}
 	for _, tt := range tests {
 		b := &Budget{Path: t.TempDir() + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: tt.limit}}}
-		m := &Model{Next: tt.next.Reply, Budget: b, MaxOutput: 100, Estimate: func(model.Request) int { return 10 }}
-		_, err := m.Reply(t.Context(), model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}})
+		m := &Model{Next: tt.next.Reply, Budget: b, MaxOutput: 100}
+		_, err := m.Reply(t.Context(), model.Request{Messages: []model.Message{{Role: model.User, Content: "please"}}})
 		if (tt.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -291,14 +292,14 @@ func TestModel(t *testing.T) {
 func TestModelLearnsAndWarns(t *testing.T) {
 	b := &Budget{Path: t.TempDir() + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: 200}}}
 	next := &scripted{reply: model.Reply{Usage: model.Usage{Input: 50, Output: 10}}}
-	m := &Model{Next: next.Reply, Budget: b, MaxOutput: 10, Estimate: func(model.Request) int { return 10 }}
-	req := model.Request{Messages: []model.Message{{Role: model.User, Content: "hi"}}}
-	for i, want := range []string{"hi", "hi", "hi\n\n[LIMIT] day_tokens: 120 tokens of 200 tokens used. Wind down"} {
+	m := &Model{Next: next.Reply, Budget: b, MaxOutput: 10}
+	req := model.Request{Messages: []model.Message{{Role: model.User, Content: "please"}}}
+	for i, want := range []string{"please", "please", "please\n\n[LIMIT] day_tokens: 120 tokens of 200 tokens used. Wind down"} {
 		if _, err := m.Reply(t.Context(), req); err != nil || !strings.HasPrefix(next.got.Messages[0].Content, want) {
 			t.Errorf("%d: %q, %v", i, next.got.Messages[0].Content, err)
 		}
 	}
-	if req.Messages[0].Content != "hi" {
+	if req.Messages[0].Content != "please" {
 		t.Error("the caller's messages were changed")
 	}
 	if _, err := m.Reply(t.Context(), req); err == nil || !strings.Contains(err.Error(), "may need 60") {

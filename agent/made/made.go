@@ -34,10 +34,10 @@ func Sum(text []byte) string {
 
 // Keep makes sure that there is a copy of each text; it writes nothing where
 // there is one.
-func (c Copies) Keep(texts ...[]byte) (err error) {
+func (c Copies) Keep(texts ...string) (err error) {
 	made := false
 	for _, text := range texts {
-		path := filepath.Join(c.Dir, Sum(text))
+		path := filepath.Join(c.Dir, Sum([]byte(text)))
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(text)) {
 			continue
 		}
@@ -47,7 +47,7 @@ func (c Copies) Keep(texts ...[]byte) (err error) {
 			}
 			made = true
 		}
-		if failed := disk.Replace(unsynced{c.disk()}, path, text, 0o600); failed != nil && err == nil {
+		if failed := disk.Replace(unsynced{c.disk()}, path, []byte(text), 0o600); failed != nil && err == nil {
 			err = fmt.Errorf("keep copies: %w", failed)
 		}
 	}

@@ -16,11 +16,11 @@ func TestCopiesLieThereOnce(t *testing.T) {
 	d := &disktest.Faulty{}
 	c := Copies{Dir: filepath.Join(t.TempDir(), "made"), Disk: d}
 	text := []byte("Be brief.\n")
-	if err := c.Keep(text); err != nil {
+	if err := c.Keep(string(text)); err != nil {
 		t.Fatal(err)
 	}
 	first := d.Ops()
-	if err := c.Keep(text, text); err != nil || len(d.Ops()) != len(first) {
+	if err := c.Keep(string(text), string(text)); err != nil || len(d.Ops()) != len(first) {
 		t.Errorf("kept again: %v, %v", d.Ops()[len(first):], err)
 	}
 	path := filepath.Join(c.Dir, Sum(text))
@@ -41,7 +41,7 @@ func TestCopiesLieThereOnce(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Keep(text); err != nil {
+	if err := c.Keep(string(text)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Read(Sum(text)); err != nil {
@@ -56,7 +56,7 @@ func TestCopiesThatAreGone(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if err := c.Keep([]byte("a"), []byte("b")); err != nil {
+	if err := c.Keep("a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(c.Dir, "note.txt"), nil, 0o600); err != nil {

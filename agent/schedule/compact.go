@@ -45,19 +45,21 @@ type group struct {
 	exit       int
 }
 
+// slotKey tells a slot from all others.
+type slotKey struct {
+	entry string
+	slot  int64 // in seconds
+}
+
 // final leaves the last line of each slot, and of what waited only what no later
 // line is about.
 func final(lines []Record) (kept []Record) {
-	type key struct {
-		entry string
-		slot  int64
-	}
-	newest := map[key]int{}
+	newest := map[slotKey]int{}
 	for i, r := range lines {
-		newest[key{r.Entry, r.Slot.Unix()}] = i
+		newest[slotKey{r.Entry, r.Slot.Unix()}] = i
 	}
 	for i, r := range lines {
-		last := newest[key{r.Entry, r.Slot.Unix()}] == i
+		last := newest[slotKey{r.Entry, r.Slot.Unix()}] == i
 		if last || r.Count > 1 && r.Status != Waiting {
 			kept = append(kept, r)
 		}

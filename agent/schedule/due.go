@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -286,13 +287,10 @@ func (l *Ledger) Begin(entries List) error {
 
 // lookUp tells whether a slot was begun. The whole ledger is read, at the first question.
 func (l *Ledger) lookUp() func(string, time.Time) bool {
-	var single map[string]map[int64]bool
-	var counted []Record
+	begun := sync.OnceValues(l.begun)
 	return func(key string, slot time.Time) bool {
-		if single == nil {
-			single, counted = l.begun()
-		}
-		return single[key][slot.Unix()] || slices.ContainsFunc(counted, func(r Record) bool {
+		single, counted := begun()
+		return single[slotKey{key, slot.Unix()}] || slices.ContainsFunc(counted, func(r Record) bool {
 			return r.Entry == key && !slot.Before(r.Slot) && !slot.After(r.end())
 		})
 	}
@@ -300,18 +298,15 @@ func (l *Ledger) lookUp() func(string, time.Time) bool {
 
 // begun gives the slots that were begun: those of which a line tells, and the
 // lines that count several. A slot between such counts as begun.
-func (l *Ledger) begun() (single map[string]map[int64]bool, counted []Record) {
-	single = map[string]map[int64]bool{}
+func (l *Ledger) begun() (single map[slotKey]bool, counted []Record) {
+	single = map[slotKey]bool{}
 	for r, err := range l.Records() {
 		switch {
 		case err != nil || !r.Status.Began():
 		case r.Count > 1:
 			counted = append(counted, r)
 		default:
-			if single[r.Entry] == nil {
-				single[r.Entry] = map[int64]bool{}
-			}
-			single[r.Entry][r.Slot.Unix()] = true
+			single[slotKey{r.Entry, r.Slot.Unix()}] = true
 		}
 	}
 	return single, counted

@@ -82,26 +82,17 @@ func (e *Entry) set(key string, n *yaml.Node) (err error) {
 	if n.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: a single value is wanted", key)
 	}
-	switch v := n.Value; key {
-	case "cron":
-		e.Cron = v
-	case "timezone":
-		e.Timezone = v
-	case "task":
-		e.Task = v
-	case "missed":
-		e.Missed = v
-	case "missed_window":
-		e.MissedWindow, err = duration(v)
-	case "overlap":
-		e.Overlap = v
-	case "jitter":
-		e.Jitter, err = duration(v)
-	case "not_before":
-		e.NotBefore.text = v
-	case "not_after":
-		e.NotAfter.text = v
-	case "idle":
+	texts := map[string]*string{
+		"cron": &e.Cron, "timezone": &e.Timezone, "task": &e.Task, "missed": &e.Missed, "overlap": &e.Overlap,
+		"not_before": &e.NotBefore.text, "not_after": &e.NotAfter.text,
+	}
+	lengths := map[string]*time.Duration{"missed_window": &e.MissedWindow, "jitter": &e.Jitter}
+	switch v := n.Value; {
+	case texts[key] != nil:
+		*texts[key] = v
+	case lengths[key] != nil:
+		*lengths[key], err = duration(v)
+	case key == "idle":
 		if v != "skip" && v != "run" {
 			err = errors.New("use skip or run")
 		}
