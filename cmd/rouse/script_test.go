@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // [PATTERN], how many requests it got and what the last one holds ; waitfor
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
 // process of the newest cycle ; later 1m or 1h, the next full one and
-// a second for what is started from then on ; venv FOLDER, a Python environment for a notebook
+// a second for what is started from then on ; recipes, the files of docs/recipes.md in doc ; venv FOLDER, a Python environment for a notebook
 // that has none, as making one takes seconds.
 func TestScript(t *testing.T) {
 	shared := newRig(t)
@@ -52,7 +52,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "later": passTime,
+			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "later": passTime, "recipes": writeBlocks,
 			"venv": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
 					ts.Fatalf("usage: venv FOLDER")
