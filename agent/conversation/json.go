@@ -41,8 +41,8 @@ func (c *JSON) leave(o dispatcher.Observation) {
 	if !isSmall(o) {
 		o = c.stub(o, "")
 	}
-	c.earlier.add(became(o.Tool, text.Brief(string(o.Args), 160), o))
-	c.earlier.archive(&c.Options, int(float64(c.limit())*foldMost))
+	c.earlier.add("", became(o.Tool, text.Brief(string(o.Args), 160), o))
+	c.earlier.archive(&c.Options, float64(c.limit()))
 }
 
 // Actions finds the action in a reply. What is wrong with a reply that has none,
@@ -112,7 +112,7 @@ func (c *JSON) Request(t Turn) (model.Request, Pruned, error) {
 	p := c.fit(Est(c.system() + head + tail))
 	user := model.Message{Role: model.User, Content: c.Redact.String(head + c.before() + c.resultLines() + tail), Images: c.images()}
 	r := model.Request{Messages: []model.Message{{Role: model.System, Content: c.Redact.String(c.system())}, user}}
-	c.last = estRequest(r)
+	c.last, c.pictured = estRequest(r), user.Images != nil
 	p.Tokens = c.tokens(c.last)
 	return r, p, nil
 }

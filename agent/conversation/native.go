@@ -155,7 +155,9 @@ func (c *Native) Request(t Turn) (model.Request, Pruned, error) {
 	p := c.fit()
 	r := model.Request{Messages: append([]model.Message(nil), c.head...), Tools: c.tools}
 	r.Messages = append(r.Messages, c.folded.messages()...)
+	c.pictured = false
 	for _, round := range c.rounds {
+		c.pictured = c.pictured || round.images != nil
 		r.Messages = append(r.Messages, round.messages()...)
 		if round.images != nil {
 			round.images, round.cost = nil, 0

@@ -149,6 +149,30 @@ func TestNativePrunes(t *testing.T) {
 	}
 }
 
+// TestNativeKeepsNotes parks the lines of calls before what the model noted of them.
+func TestNativeKeepsNotes(t *testing.T) {
+	k := newTalker(t, 32000)
+	var r model.Request
+	for i := range 200 {
+		r, _ = k.round(fmt.Sprintf("door %03d opens at %d", i, i%10), strings.Repeat(" a line of a log, 12:30\n", 60))
+	}
+	text, err := json.Marshal(r.Messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 199 {
+		if note := fmt.Sprintf("door %03d opens", i); !strings.Contains(string(text), note) {
+			t.Fatalf("%q is lost, though all notes are 4 kB", note)
+		}
+	}
+	for i := range 3000 { // which do not fit
+		r, p := k.round(fmt.Sprintf("gate %04d is shut", i), "x")
+		if notes, _ := k.c.folded.cost(); notes > 8000 || p.Tokens > 32000 {
+			t.Fatalf("iteration %d: %d tokens of notes in %d", i, notes, estRequest(r))
+		}
+	}
+}
+
 // reachable wants each fact of a result to be shown, or parked under an id that
 // is shown or stands in something that is.
 func (k *talker) reachable(facts int) {
@@ -257,6 +281,43 @@ func TestNativePicturesAreShownOnce(t *testing.T) {
 			t.Errorf("request %d has %d pictures, want %d", i, n, want)
 		}
 		valid(t, r)
+	}
+}
+
+// A picture that the server counts high prunes nothing that the model has not seen.
+func TestPictureCountedHigh(t *testing.T) {
+	for _, protocol := range []string{"tools", "json"} {
+		opt := Options{Rules: "Be good.", MaxTokens: 20000}
+		var c interface {
+			Request(Turn) (model.Request, Pruned, error)
+			Actions(model.Reply) ([]dispatcher.Action, error)
+			Add(dispatcher.Observation)
+		} = &Native{Options: opt}
+		if protocol == "json" {
+			c = &JSON{Options: opt}
+		}
+		call := model.Reply{Text: `{"tool":"read","args":{}}`, Calls: []model.Call{{Name: "read", Args: json.RawMessage(`{}`)}}}
+		for i := range 4 {
+			o := dispatcher.Observation{Step: i + 1, OK: true, Content: strings.Repeat("a word ", 500)}
+			if i == 1 {
+				o.Images = []tools.Media{{Type: "image/png", Data: []byte("png")}}
+			}
+			r, p, err := c.Request(turn())
+			if err != nil || len(p.Steps) > 0 {
+				t.Fatalf("%s: request %d lost %v, %v", protocol, i, p.Steps, err)
+			}
+			reply := call
+			if reply.Usage.Input = estRequest(r); i == 2 {
+				reply.Usage.Input += 36000 // as some count one picture
+			}
+			if _, err := c.Actions(reply); err != nil {
+				t.Fatal(err)
+			}
+			c.Add(o)
+		}
+		if _, p, _ := c.Request(turn()); len(p.Steps) > 0 {
+			t.Errorf("%s: %v are gone", protocol, p.Steps)
+		}
 	}
 }
 

@@ -18,7 +18,10 @@ const (
 	lowWater  = 0.5
 	foldAbove = 0.7
 	foldTo    = 0.35
-	foldMost  = 0.2 // of the limit, that the folded message may take
+
+	// Of the limit, what the notes in the folded message may take, what its calls
+	// may beside these and in any case, and what it says of where older ones are.
+	foldNotes, foldMost, foldCalls, foldWhere = 0.25, 0.2, 0.1, 0.1
 )
 
 // fit makes the conversation small enough for the next request, in one batch if
@@ -109,7 +112,7 @@ func (c *Native) stubbed(i, k int) result {
 func (c *Native) fold(p *Pruned, want int) {
 	size, n := c.size(), 0
 	for n < len(c.rounds)-c.keep() && size > want {
-		size -= c.tokens(c.rounds[n].size() - Est(c.rounds[n].brief()))
+		size -= c.tokens(c.rounds[n].size() - Est(c.rounds[n].noted()+c.rounds[n].brief()))
 		n++
 	}
 	for i, r := range c.rounds[:n] {
@@ -119,20 +122,24 @@ func (c *Native) fold(p *Pruned, want int) {
 				p.Steps = append(p.Steps, r.results[k].o.Step)
 			}
 		}
-		c.folded.add(r.brief())
+		c.folded.add(r.noted(), r.brief())
 	}
 	c.rounds = append([]*round(nil), c.rounds[n:]...)
 	p.Folded = n
-	c.folded.archive(&c.Options, int(float64(c.limit())*foldMost))
+	c.folded.archive(&c.Options, float64(c.limit()))
 }
 
-// brief is an iteration in a few lines: what was asked for, what became of it,
-// and what was noted.
+// noted is what the model noted in an iteration, as a line.
+func (r *round) noted() string {
+	if r.notes == "" {
+		return ""
+	}
+	return fmt.Sprintf("you noted: %s\n", text.Brief(r.notes, 2000))
+}
+
+// brief is an iteration in a few lines: what was asked for and what became of it.
 func (r *round) brief() string {
 	var b strings.Builder
-	if r.notes != "" {
-		fmt.Fprintf(&b, "you noted: %s\n", text.Brief(r.notes, 2000))
-	}
 	for _, res := range r.results {
 		call := model.Call{Name: res.o.Tool}
 		if i := slices.IndexFunc(r.reply.Calls, func(c model.Call) bool { return c.ID == res.call }); i >= 0 {
@@ -165,10 +172,13 @@ func became(tool, args string, o dispatcher.Observation) string {
 // fold is what became of the iterations that are no longer there.
 type fold struct {
 	archives []string // where older lines are
-	lines    []string // one iteration each
+	lines    []folded
 }
 
-func (f *fold) add(text string) { f.lines = append(f.lines, text) }
+// folded are the lines of an iteration: what the model noted of it, and its calls.
+type folded struct{ notes, calls string }
+
+func (f *fold) add(notes, calls string) { f.lines = append(f.lines, folded{notes, calls}) }
 
 func (f *fold) messages() []model.Message {
 	if text := f.text(); text != "" {
@@ -182,21 +192,60 @@ func (f *fold) text() string {
 		return ""
 	}
 	return "[Earlier in this cycle, shortened to make room. What a step gave back can be read with scratchpad_read.]\n" +
-		strings.Join(f.archives, "") + strings.Join(f.lines, "")
+		strings.Join(f.archives, "") + joined(f.lines)
 }
 
-// archive parks the older half of the lines while they cost more than limit.
-func (f *fold) archive(o *Options, limit int) {
-	for len(f.lines) > 1 && Est(strings.Join(f.lines, "")) > limit {
-		half := len(f.lines) / 2
-		text := strings.Join(f.lines[:half], "")
-		where := "are no longer shown, and could not be kept"
-		if o.ParkText != nil {
-			if id, err := o.ParkText("conversation", text); err == nil {
-				where = fmt.Sprintf("are in the scratchpad: scratchpad_id %s, %d bytes; search them with scratchpad_read, mode grep", id, len(text))
-			}
-		}
-		f.archives = append(f.archives, fmt.Sprintf("[%d earlier iterations %s]\n", half, where))
-		f.lines = append([]string(nil), f.lines[half:]...)
+func joined(lines []folded) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.notes + l.calls)
 	}
+	return b.String()
+}
+
+// cost is that of the notes, which are distilled already, and of the calls.
+func (f *fold) cost() (notes, calls int) {
+	for _, l := range f.lines {
+		notes, calls = notes+Est(l.notes), calls+Est(l.calls)
+	}
+	return notes, calls
+}
+
+// archive parks the older half of the calls while these cost too much for a request
+// of limit tokens, and then of the notes.
+func (f *fold) archive(o *Options, limit float64) {
+	for notes, calls := f.cost(); float64(calls) > max(limit*foldMost-float64(notes), limit*foldCalls); notes, calls = f.cost() {
+		f.park(o, "iterations", func(l *folded) *string { return &l.calls })
+	}
+	for notes, _ := f.cost(); float64(notes) > limit*foldNotes; notes, _ = f.cost() {
+		f.park(o, "notes", func(l *folded) *string { return &l.notes })
+	}
+}
+
+// park parks the older half of the lines that have a part, and takes it out of them.
+func (f *fold) park(o *Options, what string, part func(*folded) *string) {
+	var has []int
+	for i := range f.lines {
+		if *part(&f.lines[i]) != "" {
+			has = append(has, i)
+		}
+	}
+	half := (len(has) + 1) / 2
+	end := has[half-1] + 1
+	var before []string // where they are is said in this one
+	if Est(strings.Join(f.archives, "")) > int(float64(o.limit())*foldWhere) {
+		before = f.archives[:len(f.archives)/2]
+	}
+	text := strings.Join(before, "") + joined(f.lines[:end])
+	where := "are no longer shown, and could not be kept"
+	if o.ParkText != nil {
+		if id, err := o.ParkText("conversation", text); err == nil {
+			where = fmt.Sprintf("are in the scratchpad: scratchpad_id %s, %d bytes; search them with scratchpad_read, mode grep", id, len(text))
+		}
+	}
+	f.archives = append(slices.Clone(f.archives[len(before):]), fmt.Sprintf("[%d earlier %s %s]\n", half, what, where))
+	for _, i := range has[:half] {
+		*part(&f.lines[i]) = ""
+	}
+	f.lines = slices.DeleteFunc(f.lines, func(l folded) bool { return l == folded{} })
 }

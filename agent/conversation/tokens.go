@@ -112,6 +112,9 @@ func estRequest(r model.Request) int {
 type gauge struct {
 	ratio float64 // of what was counted to what was estimated; 0: none yet
 	last  int     // estimate of the last request, not corrected
+	// pictured says that the last request showed pictures: servers count these as
+	// they like, which says nothing of the text that stays.
+	pictured bool
 }
 
 // margin is added while nothing is known of the model.
@@ -128,7 +131,7 @@ func (g *gauge) tokens(est int) int {
 // used tells how many tokens the server counted in the last request; 0 where it
 // did not say.
 func (g *gauge) used(input int) {
-	if input <= 0 || g.last <= 0 {
+	if input <= 0 || g.last <= 0 || g.pictured {
 		return
 	}
 	g.ratio = min(max(float64(input)/float64(g.last), 0.5), 4)
