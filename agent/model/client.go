@@ -189,7 +189,8 @@ func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
 }
 
 func (c *Client) once(ctx context.Context, form form, req Request) (Reply, error) {
-	x := newExchange(ctx, c, form)
+	x := &exchange{client: c, form: form}
+	x.ctx, x.watch = newWatchdog(ctx)
 	defer x.watch.stop()
 	config := openai.DefaultConfig(c.opt.Key)
 	config.BaseURL = c.opt.BaseURL

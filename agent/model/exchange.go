@@ -31,12 +31,6 @@ type exchange struct {
 	rest   io.Reader // the body behind what was read
 }
 
-func newExchange(ctx context.Context, c *Client, f form) *exchange {
-	x := &exchange{client: c, form: f}
-	x.ctx, x.watch = newWatchdog(ctx)
-	return x
-}
-
 // Do sends a request of go-openai.
 func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if x.form.plain {

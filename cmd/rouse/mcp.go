@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/internal/text"
+	"rouse/setup"
 	"rouse/tools"
 	"rouse/tools/mcp"
 )
@@ -30,30 +31,32 @@ ended by a signal.`,
 	return c
 }
 
-// withServers runs the servers of the home, or one of them, for one use, and
-// says what is wrong with them.
-func (a *app) withServers(one string, use func(context.Context, *mcp.Servers) error) error {
-	home, err := a.open()
-	if err != nil {
-		return err
-	}
-	c, err := home.Servers()
-	if err != nil {
-		return usage(err)
-	}
-	if one != "" {
-		if c, err = c.Pick(one); err != nil {
+// inServers runs a verb with the servers of the home, or the one that its first
+// argument names, and says what is wrong with them.
+func (a *app) inServers(run func(context.Context, *mcp.Servers, []string) error) runner {
+	return in(a.open, func(home *setup.Setup, args []string) error {
+		c, err := pick(home, args)
+		if err != nil {
 			return usage(err)
 		}
+		ctx, stop := untilSignal(syscall.SIGPIPE)
+		defer stop()
+		s := home.StartServers(ctx, c)
+		defer s.Close()
+		for _, line := range append(s.News(), s.Problems()...) {
+			fmt.Fprintln(a.stderr, "rouse:", a.redacted(line))
+		}
+		return interrupted(ctx, run(ctx, s, args))
+	})
+}
+
+// pick gives the servers of the home, or the one that the first argument names.
+func pick(home *setup.Setup, args []string) (mcp.Config, error) {
+	c, err := home.Servers()
+	if err == nil && len(args) > 0 {
+		c, err = c.Pick(args[0])
 	}
-	ctx, stop := untilSignal(syscall.SIGPIPE)
-	defer stop()
-	s := home.StartServers(ctx, c)
-	defer s.Close()
-	for _, line := range append(s.News(), s.Problems()...) {
-		fmt.Fprintln(a.stderr, "rouse:", a.redacted(line))
-	}
-	return interrupted(ctx, use(ctx, s))
+	return c, err
 }
 
 func (a *app) newMCPList() *cobra.Command {
@@ -63,13 +66,11 @@ func (a *app) newMCPList() *cobra.Command {
 		Long: `List the tools of all servers: on, or off because they are new or changed.
 
 Exit codes: 0, 1 if a server or a tool is missing, 2 a bad .mcp.json.`,
-		RunE: func(*cobra.Command, []string) error {
-			return a.withServers("", a.listMCP)
-		},
+		RunE: a.inServers(a.listMCP),
 	})
 }
 
-func (a *app) listMCP(_ context.Context, s *mcp.Servers) error {
+func (a *app) listMCP(_ context.Context, s *mcp.Servers, _ []string) error {
 	err := printList(a, s.Offers(), "no MCP server is in .mcp.json; docs/mcp.md shows an entry", func(o mcp.Offer) string {
 		return fmt.Sprintf("%-40s  %-7s  %s", o.Name, o.State, text.Line(o.Description, 80))
 	})
@@ -88,15 +89,10 @@ func (a *app) newMCPCall() *cobra.Command {
 Exit codes: 0, 1 if the call fails or its outcome is unknown, 2 usage or a bad .mcp.json.`,
 		Example: `  rouse mcp call files read_text_file '{"path": "notes.txt"}'`,
 		Args:    cobra.RangeArgs(2, 3),
-		RunE: func(_ *cobra.Command, args []string) error {
-			arguments := "{}"
-			if len(args) == 3 {
-				arguments = args[2]
-			}
-			return a.withServers(args[0], func(ctx context.Context, s *mcp.Servers) error {
-				return a.callMCP(ctx, s, args[1], json.RawMessage(arguments))
-			})
-		},
+		RunE: a.inServers(func(ctx context.Context, s *mcp.Servers, args []string) error {
+			args = append(args, "{}") // counts where no arguments are given
+			return a.callMCP(ctx, s, args[1], json.RawMessage(args[2]))
+		}),
 	}
 }
 
@@ -133,25 +129,18 @@ tools that are new or changed, and accept all as they are now.
 Exit codes: 0, 1 if the server does not run, 2 usage or a bad .mcp.json.`,
 		Example: "  rouse mcp accept files",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.acceptServer(args[0]); err != nil {
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := in(a.open, a.acceptServer)(c, args); err != nil {
 				return err
 			}
-			return a.withServers(args[0], func(_ context.Context, s *mcp.Servers) error { return a.acceptMCP(s, args[0]) })
+			return a.inServers(a.acceptMCP)(c, args)
 		},
 	}
 }
 
 // acceptServer accepts what starts a server, and says so if that is not what it was.
-func (a *app) acceptServer(name string) error {
-	home, err := a.open()
-	if err != nil {
-		return err
-	}
-	c, err := home.Servers()
-	if err == nil {
-		c, err = c.Pick(name)
-	}
+func (a *app) acceptServer(home *setup.Setup, args []string) error {
+	c, err := pick(home, args)
 	if err != nil {
 		return usage(err)
 	}
@@ -160,13 +149,13 @@ func (a *app) acceptServer(name string) error {
 	if changed && err == nil {
 		line := cmp.Or(s.URL, fmt.Sprintf("%q", append([]string{s.Command}, s.Args...)))
 		line = home.Redactor().And(c.Secrets()).String(line)
-		fmt.Fprintf(a.stdout, "accepted: %s is %s\n", name, text.Line(line, 1000))
+		fmt.Fprintf(a.stdout, "accepted: %s is %s\n", s.Name, text.Line(line, 1000))
 	}
 	return err
 }
 
-func (a *app) acceptMCP(s *mcp.Servers, server string) error {
-	before, err := s.Accept(server)
+func (a *app) acceptMCP(_ context.Context, s *mcp.Servers, args []string) error {
+	before, err := s.Accept(args[0])
 	if err != nil {
 		return err
 	}
@@ -175,6 +164,6 @@ func (a *app) acceptMCP(s *mcp.Servers, server string) error {
 			fmt.Fprintf(a.stdout, "%s (%s): %s\n", text.Line(o.Tool, 60), o.State, text.Line(o.Description, 1000))
 		}
 	}
-	fmt.Fprintf(a.stdout, "accepted: the %d tools of %s\n", len(before), server)
+	fmt.Fprintf(a.stdout, "accepted: the %d tools of %s\n", len(before), args[0])
 	return nil
 }

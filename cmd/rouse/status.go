@@ -42,15 +42,11 @@ how much of its limits is used, and what needs your attention. What became of sl
 not just run is shown since a person last looked, on a terminal; at first for a week.
 
 Exit codes: 0, or 2 if the memory cannot be read.`,
-		RunE: func(*cobra.Command, []string) error { return a.status() },
+		RunE: in(a.openHome, a.status),
 	})
 }
 
-func (a *app) status() error {
-	h, err := a.openHome()
-	if err != nil {
-		return err
-	}
+func (a *app) status(h home.Home, _ []string) error {
 	s, _, err := h.Load()
 	if err != nil {
 		return usage(err)
