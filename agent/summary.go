@@ -95,3 +95,14 @@ func unfinished(h home.Home, s Summary) (Summary, error) {
 	}
 	return s, err
 }
+
+// Shown is what a cycle said that the operator should look at, and the model knew: why
+// it had fewer tools than it could have.
+func Shown(h home.Home, cycle string) (list []string) {
+	for e, err := range journal.Read(h.Journal(cycle)) {
+		if w, ok := e.Data.(*journal.Warning); ok && err == nil && w.Shown {
+			list = append(list, w.Text)
+		}
+	}
+	return list
+}

@@ -16,6 +16,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/journal"
+	"rouse/scratchpad"
 )
 
 // Stopped ends a cycle because the home is paused, or keeps it from starting.
@@ -67,6 +68,9 @@ func (a *Agent) tell(r Report, err error) {
 	if o.Outcome == journal.Failed && r.Cycle != "" {
 		tellRest(ctx, a.Home, a.Notify, a.PauseAfter)
 	}
+	if errors.Is(r.Err, ErrIdle) && len(a.Notify.Sinks) > 0 {
+		a.tellNothing(ctx, r.Cycle)
+	}
 	a.deliver()
 }
 
@@ -116,6 +120,22 @@ func tellRest(ctx context.Context, h home.Home, n *notify.Notifier, pauseAfter i
 	_ = n.Tell(ctx, notify.Paused, "rest "+s.Last.UTC().Format(time.RFC3339), fmt.Sprintf(
 		"%d cycles in a row failed for the same cause; slots are skipped until %s, and longer after each further failure: %s",
 		s.Count, until.Format("2006-01-02 15:04"), s.Cause))
+}
+
+// Nothing says what a home lacks that has nothing to do, and the mend.
+const Nothing = "no task, nothing pending and no goals; give it a task with rouse run --task, or write into the memory"
+
+// Purposeless says that a cycle would have nothing to do.
+func Purposeless(s *scratchpad.State) bool {
+	return scratchpad.TaskText(s.CurrentTask()) == "" && len(s.Pending()) == 0 && len(s.Goals()) == 0
+}
+
+// tellNothing tells that there is nothing to do, of the first cycle in a row.
+func (a *Agent) tellNothing(ctx context.Context, cycle string) {
+	list, err := Summaries(a.Home, 2)
+	if err == nil && (len(list) < 2 || list[1].Outcome != journal.Idle) {
+		_ = a.Notify.Tell(ctx, notify.Waiting, "nothing "+cycle, "the home has nothing to do: "+Nothing)
+	}
 }
 
 // Streak is the row of failures for the same cause that the newest cycles are; no

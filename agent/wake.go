@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"rouse/agent/conversation"
 	"rouse/agent/model"
 	"rouse/agent/trust"
 	"rouse/home"
@@ -126,36 +127,55 @@ func (k *Keeper) load() (base *scratchpad.State, hash string, err error) {
 // Preview is the request that a cycle would send first, with these tools beside
 // those that need nothing running. It changes nothing.
 func (a *Agent) Preview(further ...tools.Tool) (model.Request, error) {
+	req, _, err := a.preview(further)
+	return req, err
+}
+
+// Foresee says what of the next cycle will not be as it should, as [Agent.Preview] has
+// it: tools that are left out, and what does not fit into a request.
+func (a *Agent) Foresee(further ...tools.Tool) (problems []string, err error) {
+	req, problems, err := a.preview(further)
+	if err != nil {
+		return problems, err
+	}
+	if tokens := conversation.EstRequest(req); a.MaxTokens > 0 && tokens > a.MaxTokens {
+		rules := conversation.Est(req.Messages[0].Content)
+		problems = append(problems, fmt.Sprintf("the first request takes about %d tokens, of which rules.md and what Rouse says with them are %d, and conversation.max_tokens is %d: shorten rules.md, or raise it", tokens, rules, a.MaxTokens))
+	}
+	return problems, nil
+}
+
+func (a *Agent) preview(further []tools.Tool) (model.Request, []string, error) {
 	newest, err := a.Home.Newest()
 	if err != nil {
-		return model.Request{}, err
+		return model.Request{}, nil, err
 	}
 	key, err := a.Home.Key()
 	if err != nil {
-		return model.Request{}, err
+		return model.Request{}, nil, err
 	}
 	w, err := a.find(trust.Read(a.Home, key, newest))
 	if err != nil {
-		return model.Request{}, err
+		return model.Request{}, nil, err
 	}
 	if w.unruled != nil {
-		return model.Request{}, Unruled(a.Home, w.unruled)
+		return model.Request{}, nil, Unruled(a.Home, w.unruled)
 	}
 	w.iterations.Add(1)
 	c := a.newCycle(w, unrecorded{}, a.previewKept())
 	if err := c.choose(a.Task); err != nil {
-		return model.Request{}, err
+		return model.Request{}, nil, err
 	}
 	if len(further) > 0 {
 		if err := c.offer(append(a.Tools.All(), further...)); err != nil {
-			return model.Request{}, err
+			return model.Request{}, nil, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), a.Timeout)
 	defer cancel()
 	said := c.ahead(ctx)
 	req, _, err := c.compose(&said, c.dispatcher.Offered())
-	return req, err
+	return req, c.remarks, err
 }
 
 // unrecorded is a journal that keeps nothing.

@@ -13,7 +13,7 @@ import (
 // lived is a home in which a cycle ran that tells into a file.
 func lived(t *testing.T) *Setup {
 	t.Helper()
-	s := open(t, map[string]string{"rules.md": "x", "rouse.yaml": "notify: [{file: told.jsonl}]\n"})
+	s := open(t, map[string]string{"rules.md": "x", "rouse.yaml": "notify: [{file: told.jsonl}]\n", "scratchpad/active.yaml": "current_task: echo message=hello\n"})
 	ag, err := s.Agent()
 	if err == nil {
 		_, err = ag.RunOnce(context.Background())

@@ -78,7 +78,7 @@ func alike(a, b Slot) bool {
 func (s *Setup) addHolder(st *Standing, newest *agent.Summary) {
 	pid := disk.Holder(s.Home.Memory())
 	switch {
-	case newest != nil && newest.Outcome == agent.Awake && (pid == 0 || pid == newest.PID):
+	case newest.Outcome == agent.Awake && (pid == 0 || pid == newest.PID):
 		st.Holder = &Holder{newest.PID, proc.Name(newest.PID), newest.Cycle, &newest.Began}
 	case pid != 0:
 		st.Holder = &Holder{PID: pid, Name: proc.Name(pid)}

@@ -59,7 +59,11 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 		return st
 	}
 	st := s.Standing(newest)
+	if newest == nil {
+		newest = &agent.Summary{}
+	}
 	st.problem(s.addNight(&st, newest))
+	s.addComing(&st, newest)
 	if _, err := h.ReadRules(); err != nil {
 		st.problem(agent.Unruled(h, err))
 	}
@@ -105,7 +109,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 }
 
 func (st *Standing) problem(err error) {
-	if err != nil {
+	if err != nil && !slices.Contains(st.Problems, err.Error()) {
 		st.Problems = append(st.Problems, err.Error())
 	}
 }

@@ -99,6 +99,9 @@ func estTools(list []model.Tool) (n int) {
 	return n
 }
 
+// EstRequest estimates the tokens of a request.
+func EstRequest(r model.Request) int { return estRequest(r) }
+
 // estRequest is what a request costs.
 func estRequest(r model.Request) int {
 	n := estTools(r.Tools)

@@ -167,6 +167,9 @@ func (p *progress) close(r agent.Report) {
 	if r.Cycle == "" {
 		return
 	}
+	if errors.Is(r.Err, agent.ErrIdle) {
+		fmt.Fprintf(p.out.w, "nothing to do: %s\n", agent.Nothing)
+	}
 	color := green
 	if r.Exit != 0 {
 		color = red

@@ -47,7 +47,14 @@ func (d Doctor) Examine(h home.Home) []setup.Check {
 	checks = append(checks, setup.Check{Check: "configuration", OK: true, Found: h.Rel(h.Config())})
 	checks = append(checks, d.checkModels(s)...)
 	checks = append(checks, checkTools(s)...)
-	checks = append(checks, checkServers(s)...)
+	servers, offered := checkServers(s)
+	checks = append(checks, servers...)
+	for _, problem := range s.Foresee(offered...) {
+		if slices.ContainsFunc(checks, func(c setup.Check) bool { return c.Found == problem }) {
+			continue
+		}
+		checks = append(checks, setup.Check{Check: "next cycle", Found: text.Line(problem, 500)})
+	}
 	for _, g := range append(proc.Enforced(), d.guard()) {
 		checks = append(checks, checkGuard(g))
 	}

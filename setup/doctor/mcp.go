@@ -11,23 +11,23 @@ import (
 )
 
 // checkServers starts the MCP servers of the home and says what is wrong with
-// them. Without any there is nothing to check.
-func checkServers(home *setup.Setup) []setup.Check {
+// them, and which tools they have. Without any there is nothing to check.
+func checkServers(home *setup.Setup) (checks []setup.Check, offered []tools.Tool) {
 	c, err := home.Servers()
 	if err != nil {
-		return []setup.Check{{Check: "mcp", Found: err.Error(), Hint: "mend .mcp.json"}}
+		return []setup.Check{{Check: "mcp", Found: err.Error(), Hint: "mend .mcp.json"}}, nil
 	}
 	if len(c.Servers) == 0 {
-		return nil
+		return nil, nil
 	}
 	s := home.StartServers(context.Background(), c)
 	defer s.Close()
 	hide := home.Redactor()
-	checks := []setup.Check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
+	checks = []setup.Check{{Check: "mcp", OK: true, Found: fmt.Sprintf("%d servers, %d tools", len(c.Servers), len(s.Tools()))}}
 	for _, p := range s.Problems() {
 		checks = append(checks, setup.Check{Check: "mcp", Found: text.Line(hide.String(p), 500)})
 	}
-	return append(checks, checkNotes(s.Tools())...)
+	return append(checks, checkNotes(s.Tools())...), s.Tools()
 }
 
 // checkNotes names the tools that have a parameter of their own in the place of

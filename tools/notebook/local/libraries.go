@@ -81,6 +81,25 @@ func (c Config) Libraries(ctx context.Context, dir string) ([]string, error) {
 	return want.Libraries, nil
 }
 
+// Check says why no notebook could start: its interpreter is not there, or cannot make
+// an environment.
+func (c Config) Check(ctx context.Context) error {
+	c.Python = cmp.Or(c.Python, "python3")
+	said, needs := c.Redact.NewTail(300), "import venv, ensurepip"
+	if (&Runtime{c: c}).uv() != "" {
+		needs = "pass" // it brings what it needs
+	}
+	exit, err := c.Runner.Run(ctx, proc.Command{Argv: []string{c.Python, "-c", needs}, Stderr: said, Timeout: probeTimeout})
+	if err == nil && !exit.OK() {
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		err = fmt.Errorf("it has not the modules venv and ensurepip, such as of the package python3-venv (%s)", cmp.Or(lines[len(lines)-1], exit.String()))
+	}
+	if err != nil {
+		return fmt.Errorf("no notebook can start with %s: %w", c.Python, err)
+	}
+	return nil
+}
+
 // changed is when the interpreter's file was last changed, in nanoseconds since
 // 1970; 0 if it is not found.
 func changed(python, path string) int64 {
