@@ -106,16 +106,15 @@ func noText(o Observation) error {
 }
 
 // showParked shows a content that was parked, if it is a picture.
-func (s *Shelf) showParked(o *Observation) {
-	if o.Kind != string(observation.Binary) || o.SizeBytes > maxImage || !strings.Contains(o.Summary, ", image/") {
+func (s *Shelf) showParked(o *Observation, mediaType string) {
+	if !IsPicture(mediaType) || o.SizeBytes > maxImage {
 		return
 	}
 	data, err := s.whole(o.ScratchpadID)
 	if err != nil {
 		return
 	}
-	_, kind, _ := strings.Cut(strings.TrimSuffix(o.Summary, "]"), ", image/")
-	o.show(tools.Media{Type: "image/" + kind, Data: data, ID: o.ScratchpadID})
+	o.show(tools.Media{Type: mediaType, Data: data, ID: o.ScratchpadID})
 }
 
 // whole is a content that is small enough to be held in memory.

@@ -77,7 +77,7 @@ func (s *Shelf) present(ctx context.Context, o *Observation, out *output) {
 		o.Metadata = brief(o.Metadata)
 	}
 	s.shelved = true
-	s.showParked(o)
+	s.showParked(o, entry.MIME)
 	s.sumUp(ctx, o)
 }
 

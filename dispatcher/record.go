@@ -2,8 +2,9 @@ package dispatcher
 
 import (
 	"fmt"
-	"rouse/internal/text"
 	"strings"
+
+	"rouse/internal/text"
 )
 
 // noteRunes is how much of a result, and of the arguments, goes to the notes.

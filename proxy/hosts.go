@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/internal/frame"
 	"rouse/internal/object"
 )
 
@@ -197,10 +198,11 @@ func (c *host) post(w http.ResponseWriter, r *http.Request, data []byte) {
 func (c *host) expect(data []byte, out *outlet) (keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	each(data, func(m []byte) [][]byte {
+	list, _ := frame.Messages(data)
+	for _, m := range list {
 		o, err := object.Parse(m)
 		if err != nil || o.Get("method") == nil || idKey(o.Get("id")) == "" {
-			return nil
+			continue
 		}
 		key := idKey(o.Get("id"))
 		c.answers[key] = out
@@ -209,8 +211,7 @@ func (c *host) expect(data []byte, out *outlet) (keys []string) {
 		if token := progressToken(o.Sub("params")); token != "" {
 			c.tokens[token] = out
 		}
-		return nil
-	})
+	}
 	return keys
 }
 
@@ -285,23 +286,15 @@ func (o *outlet) write(w http.ResponseWriter, r *http.Request, ended <-chan stru
 // that of its request, progress too, everything else to the stream for what is
 // unasked, or to any that is open.
 func (c *host) emit(message []byte) {
-	for _, m := range parts(message) {
+	list, _ := frame.Messages(message)
+	for _, m := range list {
 		if out := c.outlet(m); out != nil {
 			select {
-			case out.messages <- m:
+			case out.messages <- bytes.Clone(m):
 			case <-out.gone:
 			}
 		}
 	}
-}
-
-// parts are the messages of a batch.
-func parts(message []byte) (list [][]byte) {
-	each(message, func(m []byte) [][]byte {
-		list = append(list, bytes.Clone(m))
-		return nil
-	})
-	return list
 }
 
 func (c *host) outlet(m []byte) *outlet {

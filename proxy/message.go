@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"rouse/internal/frame"
 )
 
 // idKey is an id in a form in which that of a request and that of its answer are
@@ -41,9 +43,8 @@ func failure(id json.RawMessage, code int, why string) []byte {
 // each gives every message of a batch, as the protocol once had them, to change,
 // and makes a batch of what that gives; else it is change itself.
 func each(text []byte, change func([]byte) [][]byte) [][]byte {
-	trimmed := bytes.TrimSpace(text)
-	var batch []json.RawMessage
-	if len(trimmed) == 0 || trimmed[0] != '[' || json.Unmarshal(trimmed, &batch) != nil || len(batch) == 0 {
+	batch, ok := frame.Messages(text)
+	if !ok {
 		return change(text)
 	}
 	var out [][]byte

@@ -2,9 +2,10 @@ package proxy
 
 import (
 	"context"
+	"time"
+
 	"rouse/internal/proc"
 	"rouse/scratchpad/observation"
-	"time"
 )
 
 // Place is a proxy's place in a home's store, which is opened when something is put

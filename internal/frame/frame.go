@@ -1,8 +1,10 @@
-// Package frame cuts a stream into lines of bounded length.
+// Package frame cuts a stream into lines of bounded length, and a line into the
+// messages that are in it.
 package frame
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -69,4 +71,17 @@ func (l *Lines) end() {
 	if l.buf = l.buf[:0]; cap(l.buf) > 1<<20 {
 		l.buf = nil
 	}
+}
+
+// Messages are those of a text in JSON-RPC: mostly one; several in a batch, as MCP once
+// had them, and then isBatch; none in white space.
+func Messages(text []byte) (list []json.RawMessage, isBatch bool) {
+	text = bytes.TrimSpace(text)
+	switch {
+	case len(text) == 0:
+		return nil, false
+	case text[0] == '[' && json.Unmarshal(text, &list) == nil && len(list) > 0:
+		return list, true
+	}
+	return []json.RawMessage{text}, false
 }

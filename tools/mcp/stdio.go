@@ -16,6 +16,7 @@ import (
 	"rouse/internal/frame"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/text"
 )
 
 const (
@@ -25,6 +26,11 @@ const (
 	// replies are how many answers to the server's own requests may wait for it
 	// to read them; more are dropped.
 	replies = 16
+	// patience is how many times the size of a message a server may write without a
+	// line break before it is ended.
+	patience = 8
+	// tailSize is how much of a server's standard error is kept, in bytes.
+	tailSize = 4 << 10
 )
 
 // errNotSent means that a request was not sent, so that it had no effect.
@@ -179,7 +185,8 @@ func (p *pipes) lost(why error) {
 // line takes one line that the server wrote. What is not a message, such as a
 // line of a log, is kept for the case that the server fails.
 func (p *pipes) line(line []byte) {
-	for _, m := range messages(line) {
+	list, _ := frame.Messages(line)
+	for _, m := range list {
 		msg, err := jsonrpc.DecodeMessage(m)
 		switch msg := msg.(type) {
 		case *jsonrpc.Response:
@@ -270,6 +277,15 @@ func (p *pipes) ending() string {
 		return ""
 	}
 	return p.exit.String() + p.said()
+}
+
+// said is what the server said last, in one line to be put after a message.
+func (p *pipes) said() string {
+	said := text.Words(p.stderr.String())
+	if said == "" {
+		return ""
+	}
+	return "; it said: " + text.Tail(said, 500)
 }
 
 // Close ends the server with its whole tree: it closes its input, waits, and
