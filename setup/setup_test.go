@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"debug/buildinfo"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// Models are shown all that the schemas of our tools say.
+// Models are shown all that the schemas of our tools say, but that they are closed.
 func TestParameters(t *testing.T) {
 	s := open(t, nil)
 	set, err := s.Tools()
@@ -54,9 +55,28 @@ func TestParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range append(append(set.All(), s.foreseen(&agent.Agent{})...), new(dispatcher.Shelf).Reader()) {
+		tool.Schema.AdditionalProperties = nil
 		want, err := json.Marshal(tool.Schema)
 		if got := tool.Parameters(); err != nil || string(got) != string(want) {
 			t.Errorf("%s: %v\n got %s\nwant %s", tool.Name, err, got, want)
 		}
+	}
+}
+
+func TestBuildInfo(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := buildinfo.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := buildInfo(self)
+	if err != nil || origin(got) != origin(want) || len(got.Deps) != len(want.Deps) || len(got.Settings) != len(want.Settings) {
+		t.Errorf("%v\n got %v\nwant %v", err, got, want)
+	}
+	if got, err := buildInfo("setup.go"); err == nil {
+		t.Errorf("of a text: %v", got)
 	}
 }

@@ -1,9 +1,7 @@
 package install
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"html"
@@ -78,15 +76,8 @@ WantedBy=timers.target
 `, j.home.Dir)
 }
 
-// xmlText is a text between the tags of XML.
-func xmlText(s string) string {
-	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s))
-	return b.String()
-}
-
 func (j Job) plist() string {
-	text := func(s string) string { return "<string>" + xmlText(s) + "</string>" }
+	text := func(s string) string { return "<string>" + html.EscapeString(s) + "</string>" }
 	zone := ""
 	if j.zone != "" {
 		zone = "<key>TZ</key>" + text(j.zone)

@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"html"
 	"os"
 	"rouse/setup"
 	"slices"
@@ -60,7 +61,7 @@ func dated(installed string) []setup.Check {
 
 // starts says whether a unit starts this program.
 func (j Job) starts(unit string) bool {
-	words := []string{systemdWord(j.Program), ">" + xmlText(j.Program) + "<", xmlText("exec " + Quoted(j.Program) + " run")}
+	words := []string{systemdWord(j.Program), ">" + html.EscapeString(j.Program) + "<", html.EscapeString("exec " + Quoted(j.Program) + " run")}
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(unit, word) })
 }
 
