@@ -79,9 +79,23 @@ func legal(r rune) bool {
 		r >= 0xa0 && r <= 0xfffd || r >= 0x10000
 }
 
-// decode makes the nodes of the one document; nil if there is none.
-func (s source) decode() (doc *yaml.Node, err error) {
-	dec := yaml.NewDecoder(bytes.NewReader(s.data))
+// decode makes the nodes of the one document; nil if there is none. What is right
+// in YAML 1.2, and wrong for the library, is written otherwise for it.
+func (s source) decode() (*yaml.Node, error) {
+	text := s.data
+	for tries := 0; ; tries++ {
+		dec := yaml.NewDecoder(bytes.NewReader(text))
+		doc, err := s.read(dec)
+		if err == nil || tries == maxMends {
+			return doc, err
+		}
+		if text = s.mend(text, dec); text == nil {
+			return nil, err
+		}
+	}
+}
+
+func (s source) read(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			doc, err = nil, s.fail(0, "the YAML library gave up: %v", r)

@@ -76,9 +76,9 @@ func (s *State) splice(reuse bool) []byte {
 	for i, e := range s.entries {
 		switch {
 		case i >= placed:
-			b = append(l.endLine(b), l.breaks(appendEntry(nil, l.indent, pair{e.key, e.value, ""}))...)
+			b = append(l.endLine(b), s.fresh(l, e, reuse)...)
 		case e.edited || !reuse && i == placed-1:
-			b = append(l.endLine(b), l.rewrite(e, l.keys[i], l.keys[i+1], reuse)...)
+			b = append(l.endLine(b), l.rewrite(e, func() []byte { return s.fresh(l, e, reuse) }, l.keys[i], l.keys[i+1], reuse)...)
 		default:
 			b = append(b, s.data[l.keys[i]:l.keys[i+1]]...)
 		}
@@ -106,8 +106,8 @@ func (l *layout) breaks(b []byte) []byte {
 }
 
 // rewrite is the text of data[start:end], which holds one key, with the key's
-// new value. Comments and blank lines behind the value stay.
-func (l *layout) rewrite(e entry, start, end int, reuse bool) []byte {
+// new value, which fresh writes. Comments and blank lines behind the value stay.
+func (l *layout) rewrite(e entry, fresh func() []byte, start, end int, reuse bool) []byte {
 	trailer := l.trailer(start, end, isComment)
 	rest := l.data[trailer:end]
 	var b []byte
@@ -115,7 +115,7 @@ func (l *layout) rewrite(e entry, start, end int, reuse bool) []byte {
 		b = l.rewriteList(e.node, list, start, trailer)
 	}
 	if b == nil {
-		b = l.breaks(appendEntry(nil, l.indent, pair{e.key, e.value, lineComment(e)}))
+		b = fresh()
 		rest = l.remarks(e.node, start, end)
 	}
 	if bytes.HasSuffix(b, []byte(l.nl+l.nl)) { // blank lines here would join the text
