@@ -12,9 +12,6 @@ func (l *Line) window(data []byte, at, n int) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		data = data[:i]
 	}
-	if !l.Cut {
-		data = bare(data)
-	}
 	for len(data) > 0 && !utf8.RuneStart(data[0]) { // the rest of a character
 		data, at = data[1:], at-1
 	}
