@@ -3,7 +3,7 @@
 // lies there once, however many journals name it.
 //
 // Nothing is synced. A loss of power can take the copies of the last half minute,
-// or leave part of one; the journals name them still, [Copies.Read] says that they
+// and a crash leave part of one; the journals name them still, [Copies.Read] says that they
 // are gone, and the next cycle made of the same writes them again.
 package made
 
@@ -47,7 +47,7 @@ func (c Copies) Keep(texts ...string) (err error) {
 			}
 			made = true
 		}
-		if failed := disk.Replace(unsynced{c.disk()}, path, []byte(text), 0o600); failed != nil && err == nil {
+		if failed := disk.Overwrite(c.disk(), path, []byte(text), 0o600); failed != nil && err == nil {
 			err = fmt.Errorf("keep copies: %w", failed)
 		}
 	}
@@ -109,23 +109,3 @@ func isSum(name string) bool {
 }
 
 func (c Copies) disk() disk.FS { return disk.Or(c.Disk) }
-
-// unsynced is a disk on which nothing is made durable.
-type unsynced struct{ disk.FS }
-
-type unsyncedFile struct{ disk.File }
-
-// Sync does nothing.
-func (unsyncedFile) Sync() error { return nil }
-
-// SyncDir does nothing.
-func (unsynced) SyncDir(string) error { return nil }
-
-// OpenFile opens a file whose Sync does nothing.
-func (u unsynced) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
-	f, err := u.FS.OpenFile(name, flag, perm)
-	if err != nil {
-		return nil, err
-	}
-	return unsyncedFile{f}, nil
-}
