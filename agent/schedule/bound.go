@@ -16,9 +16,6 @@ type Bound struct {
 	clock time.Duration
 }
 
-// String is the bound as it was written.
-func (b Bound) String() string { return b.text }
-
 // parse reads 08:30, 2026-01-31, 2026-01-31T08:30 or RFC 3339. A date that is the
 // end stands for the end of that day.
 func (b *Bound) parse(loc *time.Location, end bool) error {

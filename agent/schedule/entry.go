@@ -56,7 +56,7 @@ type Entry struct {
 	// the model, one after the other.
 	Retry []time.Duration
 
-	key  string
+	key  string // in the ledger: it stays as long as cron, timezone and task do
 	spec spec
 	loc  *time.Location
 }
@@ -101,13 +101,14 @@ func (e *Entry) check() (err error) {
 	return nil
 }
 
-// Key tells the entry from others in the ledger; it stays as long as cron,
-// timezone and task do.
-func (e Entry) Key() string { return e.key }
-
 // Seconds says whether a slot may be elsewhere than at the start of a minute, so
 // that cron, which looks once a minute, cannot wake the home in time.
-func (e Entry) Seconds() bool { return e.spec.seconds() }
+func (e Entry) Seconds() bool {
+	if e.spec.fields == nil {
+		return e.spec.every%time.Minute != 0
+	}
+	return e.spec.fields.Second != 1
+}
 
 // Next is the first slot after t, zero if there is none. A wall-clock time that
 // comes twice is a slot the first time. One that never comes is a slot at the

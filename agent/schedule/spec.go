@@ -105,15 +105,6 @@ func sundays(field string) string {
 	return strings.Join(parts, ",")
 }
 
-// seconds says whether the spec may ask for more than one time in a minute, or
-// for one within it.
-func (s spec) seconds() bool {
-	if s.fields == nil {
-		return s.every%time.Minute != 0
-	}
-	return s.fields.Second != 1
-}
-
 // next is the first reading after one, zero if there is none.
 func (s spec) next(wall time.Time) time.Time {
 	for range 3 { // the library looks five years ahead, 29 February may be eight away
