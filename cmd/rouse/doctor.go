@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,7 +41,7 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
   rouse doctor --unattended
   rouse doctor --model
   rouse doctor --mend`,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: in(a.openHome, func(h home.Home, _ []string) error {
 			if accept {
 				if err := a.accept(); err != nil {
 					return err
@@ -48,16 +49,16 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 			}
 			switch {
 			case probe:
-				return a.doctor(doctor.Doctor.Probe)
+				return a.doctor(h, doctor.Doctor.Probe)
 			case mend:
-				return a.doctor(doctor.Doctor.Mend)
+				return a.doctor(h, doctor.Doctor.Mend)
 			case unattended:
-				return a.doctor(doctor.Doctor.Tonight)
+				return a.doctor(h, doctor.Doctor.Tonight)
 			case inside:
-				return a.doctor(doctor.Doctor.Inside)
+				return a.doctor(h, doctor.Doctor.Inside)
 			}
-			return a.doctor(doctor.Doctor.Examine)
-		},
+			return a.doctor(h, doctor.Doctor.Examine)
+		}),
 	}
 	c.Flags().BoolVar(&unattended, "unattended", false, "check what happens while nobody looks")
 	c.Flags().BoolVar(&probe, "model", false, "ask the model for one call in each way, which costs four short requests")
@@ -83,18 +84,12 @@ func (a *app) accept() error {
 	return err
 }
 
-func (a *app) doctor(examine func(doctor.Doctor, home.Home) []setup.Check) error {
-	h, err := a.openHome()
-	if err != nil {
-		return err
-	}
+func (a *app) doctor(h home.Home, examine func(doctor.Doctor, home.Home) []setup.Check) error {
 	checks := examine(doctor.Doctor{Process: a.process(), Hidden: a.hidden}, h)
 	out := terminal(a.stdout)
-	err = printList(a, checks, "", func(c setup.Check) string { return checkText(c, out) })
-	for _, c := range checks {
-		if !c.OK {
-			return errors.Join(err, &coded{exitFailed, nil})
-		}
+	err := printList(a, checks, "", func(c setup.Check) string { return checkText(c, out) })
+	if slices.ContainsFunc(checks, func(c setup.Check) bool { return !c.OK }) {
+		err = errors.Join(err, &coded{exitFailed, nil})
 	}
 	return err
 }
