@@ -36,7 +36,8 @@ type Agent struct {
 	Threshold    int
 	// Locked are keys of the state that the model may not change.
 	Locked []string
-	// Task, unless empty, comes first in this cycle.
+	// Task, unless empty, comes first in this cycle; that of a slot comes behind what
+	// there is to do.
 	Task string
 	// Budget is what may be spent, Retention how long old cycles are kept; nil is
 	// no limit and for ever.

@@ -71,6 +71,12 @@ func (c *cycle) ran(err error) ran {
 // one, the next pending one, or one that serves the goals.
 func (c *cycle) choose(task string) error {
 	var changes []scratchpad.Change
+	if task != "" && c.Waking.Attempt > 0 && c.busy() {
+		if err := c.dispatcher.Change(queue(c.state, task)...); err != nil && !errors.Is(err, scratchpad.ErrFull) {
+			return err
+		}
+		task = ""
+	}
 	switch {
 	case task != "":
 		changes = put(c.state, task)
@@ -92,6 +98,22 @@ func (c *cycle) choose(task string) error {
 		return nil
 	}
 	return err
+}
+
+// busy says that there is something to do already.
+func (c *cycle) busy() bool {
+	return scratchpad.TaskText(c.state.CurrentTask()) != "" || len(c.state.Pending()) > 0
+}
+
+// queue puts the task of a slot behind what there is to do, unless it is there: else
+// what is pending would never have its turn.
+func queue(s *scratchpad.State, task string) []scratchpad.Change {
+	for _, t := range append(s.Pending(), s.CurrentTask()) {
+		if scratchpad.TaskText(t) == scratchpad.TaskText(task) {
+			return nil
+		}
+	}
+	return []scratchpad.Change{{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{task}}}
 }
 
 // put makes task the current one; one that was current waits behind it.

@@ -131,10 +131,10 @@ func (s *Setup) affords(task string) error {
 	if !ok {
 		return nil
 	}
-	before := ag.Task
-	ag.Task = ag.Redact.String(task)
+	before, attempt := ag.Task, ag.Waking.Attempt
+	ag.Task, ag.Waking.Attempt = ag.Redact.String(task), 1
 	req, err := ag.Preview(s.foreseen(ag)...)
-	if ag.Task = before; err != nil {
+	if ag.Task, ag.Waking.Attempt = before, attempt; err != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), budgetPatience)
