@@ -39,6 +39,8 @@ type Agent struct {
 	// Task, unless empty, comes first in this cycle; that of a slot comes behind what
 	// there is to do.
 	Task string
+	// Demo are the tasks of a new home, which go once there is another one.
+	Demo []string
 	// Budget is what may be spent, Retention how long old cycles are kept; nil is
 	// no limit and for ever.
 	Budget    *budget.Budget

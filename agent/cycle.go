@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"rouse/agent/conversation"
@@ -70,13 +71,18 @@ func (c *cycle) ran(err error) ran {
 // choose decides what the cycle is about: the task it was given, the current
 // one, the next pending one, or one that serves the goals.
 func (c *cycle) choose(task string) error {
-	var changes []scratchpad.Change
+	if changes := leaveDemo(c.state, c.Demo, task); len(changes) > 0 {
+		if err := c.dispatcher.Change(changes...); err != nil {
+			return err
+		}
+	}
 	if task != "" && c.Waking.Attempt > 0 && c.busy() {
-		if err := c.dispatcher.Change(queue(c.state, task)...); err != nil && !errors.Is(err, scratchpad.ErrFull) {
+		if err := c.queue(task); err != nil {
 			return err
 		}
 		task = ""
 	}
+	var changes []scratchpad.Change
 	switch {
 	case task != "":
 		changes = put(c.state, task)
@@ -107,13 +113,16 @@ func (c *cycle) busy() bool {
 
 // queue puts the task of a slot behind what there is to do, unless it is there: else
 // what is pending would never have its turn.
-func queue(s *scratchpad.State, task string) []scratchpad.Change {
-	for _, t := range append(s.Pending(), s.CurrentTask()) {
-		if scratchpad.TaskText(t) == scratchpad.TaskText(task) {
-			return nil
-		}
+func (c *cycle) queue(task string) error {
+	same := func(t any) bool { return scratchpad.TaskText(t) == scratchpad.TaskText(task) }
+	if same(c.state.CurrentTask()) || slices.ContainsFunc(c.state.Pending(), same) {
+		return nil
 	}
-	return []scratchpad.Change{{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{task}}}
+	err := c.dispatcher.Change(scratchpad.Change{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{task}})
+	if errors.Is(err, scratchpad.ErrFull) {
+		return nil // what is there is done first
+	}
+	return err
 }
 
 // put makes task the current one; one that was current waits behind it.

@@ -51,7 +51,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	return &agent.Agent{
 		Keeper: s.keeper(hide), Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
-		Budget: spending, Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), PauseAfter: int(c.Failures.PauseAfter),
+		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), PauseAfter: int(c.Failures.PauseAfter),
 	}, nil
 }
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/home"
+	"rouse/setup"
 )
 
 func (a *app) newReset() *cobra.Command {
@@ -15,7 +15,7 @@ func (a *app) newReset() *cobra.Command {
 		Use:   "reset",
 		Short: "Put the memory aside and begin anew",
 		Long: `Rename active.yaml, readable or not, to scratchpad/<time>_reset.yaml, so that the next
-cycle begins with the initial state. An interrupted cycle is settled first.
+cycle begins with the initial state, or where that is the demo of a new home, with an empty memory. An interrupted cycle is settled first.
 
 Exit codes: 0, 1 if it cannot be done, 75 while a cycle is awake.`,
 		RunE: in(a.openHome, func(h home.Home, _ []string) error { return a.reset(h, clean) }),
@@ -25,14 +25,17 @@ Exit codes: 0, 1 if it cannot be done, 75 while a cycle is awake.`,
 }
 
 func (a *app) reset(h home.Home, clean bool) error {
-	to, err := (&agent.Keeper{Home: h, Now: a.now}).Reset(clean)
+	to, empty, err := setup.Reset(h, a.now, clean)
 	if err != nil {
 		return err
 	}
-	if to == "" {
-		fmt.Fprintln(a.stdout, "there was no memory; the next cycle begins with the initial state")
-		return nil
+	was, next := "there was no memory", "the initial state"
+	if to != "" {
+		was = "the memory is now " + h.Rel(to)
 	}
-	fmt.Fprintf(a.stdout, "the memory is now %s; the next cycle begins with the initial state\n", h.Rel(to))
+	if empty {
+		next = "an empty memory"
+	}
+	fmt.Fprintf(a.stdout, "%s; the next cycle begins with %s\n", was, next)
 	return nil
 }
