@@ -15,6 +15,7 @@ import (
 	"rouse/agent/schedule"
 	"rouse/dispatcher"
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -152,8 +153,12 @@ func Streak(h home.Home, pauseAfter int) (pause.Streak, error) {
 	if err != nil {
 		return pause.Streak{}, err
 	}
+	resumed, _ := disk.ReadSmall(h.Resumed(), 100) // mostly there is none
 	var cycles []pause.Cycle
 	for _, s := range list {
+		if s.Cycle <= string(resumed) {
+			break // a person knows of these
+		}
 		if s.Outcome == journal.Lost {
 			continue // another machine has the home: that proves nothing of the cause
 		}
@@ -162,6 +167,18 @@ func Streak(h home.Home, pauseAfter int) (pause.Streak, error) {
 		})
 	}
 	return pause.Failures(cycles), nil
+}
+
+// EndRest lets no cycle up to now count as a failure for which the home rests.
+func EndRest(h home.Home, f disk.FS) error {
+	newest, err := h.Newest()
+	if err == nil {
+		err = disk.Replace(f, h.Resumed(), []byte(newest), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("end the rest: %w", err)
+	}
+	return nil
 }
 
 // spend counts an action that is a tool call.

@@ -119,6 +119,9 @@ func (h Home) Notebooks() string { return filepath.Join(h.Dir, "notebooks") }
 // IdleRecord is what the last cycle that found nothing to do left.
 func (h Home) IdleRecord() string { return filepath.Join(h.Logs(), "idle.json") }
 
+// Resumed names the newest cycle when a person last ended a rest.
+func (h Home) Resumed() string { return filepath.Join(h.Logs(), "resumed") }
+
 // Accepted is what a person accepted by a verb since the last cycle.
 func (h Home) Accepted() string { return filepath.Join(h.Logs(), "accepted.json") }
 

@@ -114,6 +114,28 @@ func (s *Setup) resting() string {
 	return text.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), streak.Count, s.Redactor().String(streak.Cause)), 300)
 }
 
+// Resume ends the pause of a home, and the rest after failures; it says in words what is
+// over. A home that cannot be opened has no rest that is known.
+func Resume(h home.Home, p Process) (over []string, err error) {
+	paused, err := pause.Resume(disk.OS{}, h.Stop())
+	if paused {
+		over = append(over, "the pause")
+	}
+	if _, unknown := h.Version(); err != nil || unknown != nil {
+		return over, err
+	}
+	s, unopened := Open(h, p)
+	if unopened != nil {
+		return over, nil
+	}
+	if sentence := s.resting(); sentence != "" {
+		if err = agent.EndRest(h, disk.OS{}); err == nil {
+			over = append(over, "the rest after failures ("+strings.TrimPrefix(sentence, "rests ")+")")
+		}
+	}
+	return over, err
+}
+
 // budgetPatience is how long the ledger of spending may be held by another process.
 const budgetPatience = 2 * time.Second
 

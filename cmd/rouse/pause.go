@@ -12,6 +12,7 @@ import (
 	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/setup"
 )
 
 func (a *app) newPause() *cobra.Command {
@@ -59,8 +60,9 @@ func (a *app) pause(h home.Home, words []string) error {
 func (a *app) newResume() *cobra.Command {
 	return &cobra.Command{
 		Use:   "resume",
-		Short: "End a pause",
-		Long: `Remove the file STOP from the home, so that cycles start again.
+		Short: "End a pause, and a rest after failures",
+		Long: `Remove the file STOP from the home, so that cycles start again, and let the failures up to
+now count no more: a home that rests after them wakes at its next slot. It says what is over.
 
 Exit codes: 0, also if the home was not paused, 1 if the file cannot be removed.`,
 		RunE: in(a.anyHome, a.resume),
@@ -68,14 +70,12 @@ Exit codes: 0, also if the home was not paused, 1 if the file cannot be removed.
 }
 
 func (a *app) resume(h home.Home, _ []string) error {
-	was, err := pause.Resume(disk.OS{}, h.Stop())
-	if err != nil {
-		return err
+	over, err := setup.Resume(h, a.process())
+	switch {
+	case len(over) > 0:
+		fmt.Fprintf(a.stdout, "cycles start again; over: %s\n", a.redacted(strings.Join(over, ", ")))
+	case err == nil:
+		fmt.Fprintln(a.stdout, "the home was not paused, and does not rest after failures")
 	}
-	if !was {
-		fmt.Fprintln(a.stdout, "the home was not paused")
-		return nil
-	}
-	fmt.Fprintln(a.stdout, "cycles start again")
-	return nil
+	return err
 }
