@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -76,22 +75,15 @@ func goSource() (string, error) {
 			return "", err
 		}
 		for _, name := range names {
-			if err := appendFile(&b, name); err != nil {
+			data, err := os.ReadFile(name)
+			if err != nil {
 				return "", err
 			}
+			b.Write(data)
 		}
 	}
 	if b.Len() < 1<<20 {
 		return "", errors.New("the source of Go is not installed")
 	}
 	return b.String(), nil
-}
-
-func appendFile(w io.Writer, name string) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	return err
 }

@@ -29,6 +29,12 @@ func difference(name string, costs [][]cost) {
 	fmt.Printf("  %-34s %-26s %-26s %+.2f, goal %d  %s\n", name, spread(a), spread(b), more, maxAge, verdict(more <= maxAge))
 }
 
+// bounded prints the peak memory of a command, of which the median has a goal.
+func bounded(costs []cost, goal float64) {
+	most := median(figures(costs, peak))
+	fmt.Printf("  %-34s %8.1f MiB       goal %g  %s\n", "peak memory, median", most, goal, verdict(most <= goal))
+}
+
 func spread(list []float64) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(list), slices.Min(list), slices.Max(list))
 }

@@ -165,6 +165,20 @@ func (m *Manager) begin(name string) (*opened, error) {
 	return nil, err
 }
 
+const lockName = "lock"
+
+// lock takes the lock of a notebook. What it returns gives it back.
+func lock(name string) (unlock func(), err error) {
+	unlock, err = disk.Lock(context.Background(), name, 0)
+	if errors.Is(err, disk.ErrHeld) {
+		return nil, errors.New("it is in use by another process; wait until that has ended")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	return unlock, nil
+}
+
 // Exec runs a cell in a notebook, which is made if there is none, and keeps it.
 // An error means that it was not run, not kept, or that its output was not taken.
 func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error) {

@@ -99,6 +99,20 @@ func (s *Server) begin() {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 }
 
+// Lock takes the folder of all notebooks for this process, until it ends or
+// calls what it gets.
+func (s *Server) Lock() (unlock func(), err error) {
+	s.once.Do(s.begin)
+	if err := s.FS.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	unlock, err = disk.LockFolder(context.Background(), s.Dir, 0)
+	if errors.Is(err, disk.ErrHeld) {
+		err = fmt.Errorf("%s is in use by another server", s.Dir)
+	}
+	return unlock, err
+}
+
 // Check reports what is wrong with the tenants and their tokens.
 func (s *Server) Check() error {
 	if len(s.Tokens) == 0 {
