@@ -23,6 +23,9 @@ type Trust struct {
 	// key; "none" where there are none, and nothing in journals that do not know them.
 	Fallback       []string `json:"fallback,omitempty"`
 	FallbackHashes []string `json:"fallback_sha256,omitempty"`
+	// Notebook is notebook.endpoint, and NotebookHash of it with the name of its token.
+	Notebook     string `json:"notebook,omitempty"`
+	NotebookHash string `json:"notebook_sha256,omitempty"`
 	// Servers are the MCP servers by name, also those that are gone by now.
 	Servers map[string]TrustedServer `json:"servers,omitempty"`
 	// Written are files that a verb left so, as in [Sleep.Left]; not in journals.

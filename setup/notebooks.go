@@ -72,6 +72,9 @@ func (c credentials) names() []string {
 // runtimes opens the runtimes: processes of ours, or those of a server.
 func (s *Setup) runtimes(granted credentials, llm notebook.LLM) (func(name, dir string) (notebook.Runtime, error), error) {
 	if c := s.Config.Notebook; c.Backend == "remote" {
+		if err := s.checkEndpoint(); err != nil { // no token is sent there
+			return nil, err
+		}
 		token, err := s.remoteToken()
 		if err != nil {
 			return nil, err

@@ -21,6 +21,9 @@ func (s *Setup) found() (f trust.Found) {
 			f.Fallback = append(f.Fallback, trust.Address{URL: m.BaseURL, Key: m.APIKeyEnv})
 		}
 	}
+	if n := s.Config.Notebook; n.Backend == "remote" {
+		f.Notebook = trust.Address{URL: n.Endpoint, Key: n.TokenEnv}
+	}
 	for _, v := range s.Dotenv.Added { // a tool can write .env, too
 		if v.Name == "OPENAI_BASE_URL" && v.Value != "" {
 			f.BaseURL, f.Overridden, f.Where = v.Value, false, "OPENAI_BASE_URL in .env"
@@ -57,8 +60,21 @@ func (s *Setup) knownBy(newest string) trust.Known {
 // have changed it.
 func (s *Setup) CheckURL() error {
 	f := s.found()
-	f.Servers = nil
+	f.Servers, f.Notebook = nil, trust.Address{}
 	return s.known().Err(f)
+}
+
+// checkEndpoint says the same of the server of remote notebooks.
+func (s *Setup) checkEndpoint() error {
+	if changed := s.known().CheckNotebook(s.found()); changed != nil {
+		return changed
+	}
+	return nil
+}
+
+// AcceptEndpoint accepts the server of remote notebooks that an operator named.
+func (s *Setup) AcceptEndpoint(endpoint, tokenEnv string) error {
+	return trust.Accept(s.Home, disk.OS{}, trust.Found{Notebook: trust.Address{URL: endpoint, Key: tokenEnv}}.SetNotebook)
 }
 
 // CheckURLAlone says the same of cycles that have nothing of this terminal's
@@ -88,8 +104,11 @@ func (s *Setup) Accept() (accepted []string, err error) {
 	f.Servers = nil
 	for _, changed := range s.known().Check(f) {
 		set := f.SetBaseURL
-		if changed.Fallback {
+		switch {
+		case changed.Fallback:
 			set = f.SetFallback
+		case changed.Notebook:
+			set = f.SetNotebook
 		}
 		if err := trust.Accept(s.Home, disk.OS{}, set); err != nil {
 			return accepted, err

@@ -38,11 +38,14 @@ type Found struct {
 	Asked      string // the address that is asked, wherever it is from
 	// Fallback are the addresses of model.fallback, each with the name of its key.
 	Fallback []Address
+	// Notebook is the server of remote notebooks, with the name of its token, empty
+	// where notebooks run here.
+	Notebook Address
 	// Servers are those of .mcp.json that are not disabled.
 	Servers []Server
 }
 
-// Address is where a fallback is asked.
+// Address is where something is asked, with the variable of its key.
 type Address struct{ URL, Key string }
 
 // Server is an MCP server as .mcp.json has it.
@@ -220,6 +223,11 @@ func (f Found) SetFallback(t *journal.Trust) {
 	}
 }
 
+// SetNotebook puts the server of remote notebooks into t.
+func (f Found) SetNotebook(t *journal.Trust) {
+	t.Notebook, t.NotebookHash = shownURL(f.Notebook.URL), f.Notebook.hash()
+}
+
 func (a Address) hash() string { return hash(a.URL + " " + a.Key) }
 
 // Next is what a cycle relies on that found f and went on.
@@ -232,6 +240,7 @@ func (k Known) Next(f Found) *journal.Trust {
 		t.AskedHash = hash(f.Asked)
 	}
 	f.SetFallback(&t)
+	f.SetNotebook(&t)
 	for _, s := range f.Servers {
 		t.Set(s.Name, journal.TrustedServer{Command: s.Command})
 	}
@@ -253,6 +262,7 @@ func (k Known) Tools(server string) (hashes []string) {
 type Changed struct {
 	BaseURL  bool   // it is the model's address
 	Fallback bool   // or that of one which is asked in its place
+	Notebook bool   // or that of the notebooks
 	What     string // what is accepted then, for people
 	Server   string // or what starts this server
 	Text     string
@@ -267,6 +277,9 @@ func (k Known) Check(f Found) (list []*Changed) {
 		list = append(list, c)
 	}
 	if c := k.checkFallback(f); c != nil {
+		list = append(list, c)
+	}
+	if c := k.CheckNotebook(f); c != nil {
 		list = append(list, c)
 	}
 	for _, s := range f.Servers {
@@ -307,6 +320,18 @@ func (k Known) checkFallback(f Found) *Changed {
 			"model.fallback in rouse.yaml changed since %s (%s, or the variable of its key, is new): if that was you, run rouse doctor --accept", k.since(), shownURL(a.URL))}
 	}
 	return nil
+}
+
+// CheckNotebook says whether notebooks run on another server than they did, or get
+// another token. Where they run here again, nobody gets one.
+func (k Known) CheckNotebook(f Found) *Changed {
+	was, now := cmp.Or(k.trust.NotebookHash, k.accepted.NotebookHash), f.Notebook.hash()
+	if f.Notebook.URL == "" || was == "" || now == was || now == k.accepted.NotebookHash {
+		return nil
+	}
+	return &Changed{Notebook: true, What: "notebook.endpoint as rouse.yaml has it", Text: fmt.Sprintf(
+		"notebook.endpoint in rouse.yaml, or the variable of its token, changed since %s (was %s, is %s): if that was you, run rouse doctor --accept",
+		k.since(), cmp.Or(k.trust.Notebook, k.accepted.Notebook), shownURL(f.Notebook.URL))}
 }
 
 // CheckServer says whether a server is another program, or another address, than

@@ -62,6 +62,9 @@ func (a *app) useRemote(s *setup.Setup, endpoint, tokenEnv string) error {
 	if err := s.WriteConfig(changed); err != nil {
 		return fmt.Errorf("write rouse.yaml: %w", err)
 	}
+	if err := s.AcceptEndpoint(endpoint, tokenEnv); err != nil {
+		return err
+	}
 	fmt.Fprintln(a.stdout, "written into rouse.yaml; back again with notebook.backend: local")
 	return nil
 }
