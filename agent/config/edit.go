@@ -24,8 +24,6 @@ func SetCron(text []byte, cron string) ([]byte, error) {
 	switch {
 	case node == nil:
 		lines = addSection(lines, "schedule", entry)
-	case node.Kind == yaml.SequenceNode && len(node.Content) == 0 || node.Tag == "!!null":
-		err = replace(lines, node, quote(cron))
 	case single(node) == nil:
 		err = errors.New("rouse.yaml has several entries under schedule: change the one you mean there")
 	default:
@@ -69,12 +67,12 @@ func value(mapping *yaml.Node, key string) *yaml.Node {
 	return below
 }
 
-// single is the specification of a schedule that has one entry.
+// single is the specification of a schedule that has one entry, or none yet.
 func single(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.SequenceNode {
-		if len(n.Content) != 1 {
-			return nil
-		}
+	if n.Kind == yaml.SequenceNode && len(n.Content) > 1 {
+		return nil
+	}
+	if n.Kind == yaml.SequenceNode && len(n.Content) == 1 {
 		n = n.Content[0]
 	}
 	if n.Kind == yaml.MappingNode {
