@@ -122,21 +122,16 @@ func newState() *state {
 }
 
 func (s *state) complete() {
-	if s.Marks == nil {
-		s.Marks = map[string]time.Time{}
+	s.Marks, s.Until, s.Asks = there(s.Marks), there(s.Until), there(s.Asks)
+	s.Waits, s.Again = there(s.Waits), there(s.Again)
+}
+
+// there is a map that can be written to.
+func there[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
 	}
-	if s.Until == nil {
-		s.Until = map[string]time.Time{}
-	}
-	if s.Waits == nil {
-		s.Waits = map[string][]stretch{}
-	}
-	if s.Asks == nil {
-		s.Asks = map[string]time.Time{}
-	}
-	if s.Again == nil {
-		s.Again = map[string]Record{}
-	}
+	return m
 }
 
 // apply adds one line.
