@@ -60,7 +60,7 @@ func trim(notes string, most int) (left, dropped string) {
 }
 
 // keptCycles is of how many cycles the notes keep what they did, in a line each.
-const keptCycles = 20
+const keptCycles = 7
 
 // fold makes one line of the calls of each cycle before the previous one. Of cycles
 // long past it drops that line too, and the one that a task was done, which the

@@ -27,7 +27,7 @@ func TestFold(t *testing.T) {
 	for i := range 30 {
 		many += cycle(i, "[TOOL] a() → x")
 		switch {
-		case i < 10:
+		case i < 30-keptCycles:
 		case i < 28:
 			past += cycle(i, "[TOOLS] 1 call: a 1")
 		default:

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"rouse/agent/conversation"
@@ -11,8 +13,27 @@ import (
 	"rouse/scratchpad"
 )
 
-// shownTasks is how many of the completed tasks a model is shown.
-const shownTasks = 20
+// Of the completed tasks a model is shown the last shownTasks, or as many of these as
+// take taskTokens, but no fewer than leastTasks: what was done long ago is not to
+// cost more each day.
+const (
+	shownTasks = 20
+	leastTasks = 3
+	taskTokens = 300
+)
+
+// lastTasks is how many of the completed tasks are shown.
+func lastTasks(done []any) (n int) {
+	tokens := 0
+	for _, task := range slices.Backward(done) {
+		text, err := json.Marshal(task)
+		if tokens += conversation.Est(string(text)); err != nil || n == shownTasks || n >= leastTasks && tokens > taskTokens {
+			break
+		}
+		n++
+	}
+	return n
+}
 
 // shownEnd is how much is shown of a text that was parked: its end, where the
 // newest is, in characters.
@@ -23,9 +44,10 @@ const shownEnd = 1500
 // more than half of a request.
 func (d *dialogue) view() (yaml []byte, remark string, err error) {
 	s := d.hide()
-	if done := s.Completed(); len(done) > shownTasks {
-		remark = fmt.Sprintf("Of %d completed_tasks the last %d are shown.", len(done), shownTasks)
-		if err := s.Apply(set("completed_tasks", done[len(done)-shownTasks:])); err != nil {
+	done := s.Completed()
+	if n := lastTasks(done); n < len(done) {
+		remark = fmt.Sprintf("Of %d completed_tasks the last %d are shown.", len(done), n)
+		if err := s.Apply(set("completed_tasks", done[len(done)-n:])); err != nil {
 			return nil, "", err
 		}
 	}
