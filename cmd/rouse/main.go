@@ -73,6 +73,7 @@ func main() { process(time.Now) }
 func process(now func() time.Time) {
 	hidden := proc.HideMemory() // before anything is started that could look
 	log.SetOutput(io.Discard)   // net/http speaks there, and cron would mail it
+	proc.Deepen()
 	a := &app{hidden: hidden, environ: os.Environ(), stdout: &output{File: os.Stdout}, stderr: os.Stderr, now: now}
 	os.Exit(a.main(os.Args[1:]))
 }

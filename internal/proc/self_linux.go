@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,22 +25,9 @@ func HideMemory() bool {
 // with, from env_start to env_end of proc_pid_stat(5). It uses no os.File: the first
 // one of these takes descriptors for the runtime, which ends where there are none.
 func wipeEnvironment() error {
-	const start, end = 50 - 3, 51 - 3 // fields, counted behind the name, which may hold blanks
-	stat, err := readOwnStat()
-	if err != nil {
-		return err
-	}
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= end {
-		return unix.ENOTSUP
-	}
-	from, err := strconv.ParseInt(string(fields[start]), 10, 64)
-	if err != nil {
-		return err
-	}
-	to, err := strconv.ParseInt(string(fields[end]), 10, 64)
-	if err != nil || from <= 0 || to < from || to-from > 16<<20 {
-		return unix.ENOTSUP
+	from, to, err := ownSpan(50)
+	if err != nil || to-from > 16<<20 {
+		return cmp.Or[error](err, unix.ENOTSUP)
 	}
 	mem, err := unix.Open("/proc/self/mem", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -70,29 +56,36 @@ func readOwnStat() ([]byte, error) {
 	return line[:max(n, 0)], err
 }
 
+// ownSpan is the part of this process's memory that a field of proc_pid_stat(5) and
+// the next one say.
+func ownSpan(field int) (from, to int64, err error) {
+	stat, err := readOwnStat()
+	if err != nil {
+		return 0, 0, err
+	}
+	const first = 3 // field behind the name, which may hold blanks
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= field+1-first {
+		return 0, 0, unix.ENOTSUP
+	}
+	from, err = strconv.ParseInt(string(fields[field-first]), 10, 64)
+	if err == nil {
+		to, err = strconv.ParseInt(string(fields[field+1-first]), 10, 64)
+	}
+	if err != nil || from <= 0 || to < from {
+		return 0, 0, unix.ENOTSUP
+	}
+	return from, to, nil
+}
+
 // DropStart gives back the pages of the program's own code that only its start
 // needed: each package is initialised, and the kernel maps 64 KiB around whatever
 // is touched, which comes to most of the program. What is needed again is mapped
 // again. Only code is given back: it is never written to.
 func DropStart() {
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		return // it costs memory, no more
-	}
-	for line := range strings.Lines(string(maps)) {
-		fields := strings.Fields(line) // addresses, permissions, offset, device, inode, path
-		if len(fields) != 6 || fields[1] != "r-xp" || fields[5] == "[vdso]" {
-			continue
-		}
-		low, high, _ := strings.Cut(fields[0], "-")
-		from, err := strconv.ParseUint(low, 16, 64)
-		if err != nil {
-			return
-		}
-		to, err := strconv.ParseUint(high, 16, 64)
-		if err != nil {
-			return
-		}
+	from, to, err := ownSpan(26) // start_code and end_code
+	from &^= int64(os.Getpagesize() - 1)
+	if err == nil { // else it costs memory, no more
 		unix.RawSyscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_DONTNEED)
 	}
 }
