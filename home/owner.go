@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -11,21 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GiveBack gives the owner of the home what root has made there since a moment, so
+// GiveBack gives the owner of a home what root has made there since a moment, so
 // that nothing of it locks the owner out: of the folders that are Rouse's alone all
 // that is root's, of the agent's other files and the workspace what is new. It does
 // nothing unless this process is root's and the home is not. Links are not followed,
 // and what has a second name elsewhere is left alone.
-func (h Home) GiveBack(since time.Time) error {
+func GiveBack(dir string, since time.Time) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	info, err := os.Stat(h.Dir)
+	h, err := At(dir)
 	if err != nil {
-		return nil // it is gone
+		return nil // it is none, or gone
 	}
-	owner, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || owner.Uid == 0 {
+	info, err := os.Stat(h.Dir)
+	owner, ok := sysOf(info)
+	if err != nil || !ok || owner.Uid == 0 || !h.written(since.Add(-clockTick)) {
 		return nil
 	}
 	root, err := os.OpenRoot(h.Dir)
@@ -33,11 +35,10 @@ func (h Home) GiveBack(since time.Time) error {
 		return fmt.Errorf("give to the home's owner: %w", err)
 	}
 	defer root.Close()
-	ours := []string{"scratchpad", "logs", "notebooks", "served"}
 	g := giving{root: root, uid: int(owner.Uid), gid: int(owner.Gid)}
 	for _, o := range Owned() {
 		g.since = since.Add(-clockTick)
-		if slices.Contains(ours, o.Name) {
+		if slices.Contains(ours[:], o.Name) {
 			g.since = time.Time{}
 		}
 		if err := g.below(o.Name); err != nil {
@@ -45,6 +46,18 @@ func (h Home) GiveBack(since time.Time) error {
 		}
 	}
 	return nil
+}
+
+// ours are the folders that are Rouse's alone.
+var ours = [...]string{"scratchpad", "logs", "notebooks", "served"}
+
+// written says that files were made in the home since a moment, at the price of a few
+// stats: most calls of cron make none, and a workspace may be large.
+func (h Home) written(since time.Time) bool {
+	return slices.ContainsFunc(append(ours[:], ""), func(name string) bool {
+		info, err := os.Stat(filepath.Join(h.Dir, name))
+		return err == nil && !info.ModTime().Before(since)
+	})
 }
 
 // clockTick is by how much the times of files may be behind the clock.

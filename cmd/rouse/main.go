@@ -102,11 +102,9 @@ func written(w io.Writer) error {
 func (a *app) main(args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	began := a.now()
+	began := time.Now() // as files have it
 	c, err := root.ExecuteC()
-	if h, none := home.At(a.folder()); none == nil {
-		err = cmp.Or(err, h.GiveBack(began))
-	}
+	err = cmp.Or(err, home.GiveBack(a.folder(), began))
 	if err == nil && c.Name() != "run" { // a cycle's exit code is about the cycle
 		err = written(a.stdout)
 	}
