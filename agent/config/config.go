@@ -199,7 +199,7 @@ func decode(data []byte, c *Config) error {
 }
 
 func (c *Config) provider(getenv func(string) string) string {
-	if c.Model.BaseURL != "" || getenv(c.Model.APIKeyEnv) != "" {
+	if c.Model.BaseURL != "" || getenv(c.Model.APIKeyEnv) != "" || len(c.Model.Fallback) > 0 {
 		return "openai"
 	}
 	return "offline"

@@ -29,6 +29,9 @@ model:
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%q", got)
 	}
+	if c, err := load(t, "model: {fallback: [{name: m, base_url: 'http://127.0.0.1:1/v1'}]}\n", nil); err != nil || c.Model.Provider != "openai" {
+		t.Errorf("a fallback, and no key for the first: %s %v", c.Model.Provider, err)
+	}
 	for text, want := range map[string]string{
 		"[{base_url: 'http://a.example'}]":     "model.fallback[0]: the key name is missing",
 		"[{name: m, base_url: a.example}]":     "model.fallback[0].base_url: use an address such as",
