@@ -11,7 +11,6 @@ import (
 	"rouse/agent/config"
 	"rouse/agent/conversation"
 	"rouse/agent/model"
-	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/internal/clock"
 	"rouse/internal/text"
@@ -82,18 +81,16 @@ func (d Doctor) echo(s *setup.Setup, w way) (model.Reply, error) {
 	if err != nil {
 		return model.Reply{}, err
 	}
-	var talk interface {
-		Request(conversation.Turn) (model.Request, conversation.Pruned, error)
-		Actions(model.Reply) ([]dispatcher.Action, error)
-	}
 	opt := conversation.Options{Rules: "You are tested: do what current_task says, in one call.", Redact: s.Redactor()}
-	if talk = (&conversation.Native{Options: opt}); w.protocol == "json" {
-		talk = &conversation.JSON{Options: opt}
+	native, plain := &conversation.Native{Options: opt}, &conversation.JSON{Options: opt}
+	request, understand := native.Request, native.Actions
+	if w.protocol == "json" {
+		request, understand = plain.Request, plain.Actions
 	}
 	task := func() ([]byte, string, error) {
 		return []byte(`current_task: call the tool echo with the message "` + message + `"`), "", nil
 	}
-	req, _, err := talk.Request(conversation.Turn{State: task, Tools: []tools.Tool{tools.Echo()}, Now: clock.Now(d.Now), Iteration: 1, Of: 1})
+	req, _, err := request(conversation.Turn{State: task, Tools: []tools.Tool{tools.Echo()}, Now: clock.Now(d.Now), Iteration: 1, Of: 1})
 	if err != nil {
 		return model.Reply{}, err
 	}
@@ -104,7 +101,7 @@ func (d Doctor) echo(s *setup.Setup, w way) (model.Reply, error) {
 	if err != nil {
 		return reply, err
 	}
-	actions, err := talk.Actions(reply)
+	actions, err := understand(reply)
 	var args struct{ Message string }
 	switch {
 	case err != nil:
