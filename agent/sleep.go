@@ -92,7 +92,7 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	if err == nil && conflict != nil {
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
-	sleep.Left, sleep.Changed = k.leave(c, saved), changed
+	sleep.Left, sleep.Changed, sleep.Shrunk = k.leave(c, saved), changed, k.shrunk(c)
 	if err == nil {
 		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())
 	}

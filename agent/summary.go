@@ -34,6 +34,8 @@ type Summary struct {
 	Fallback *journal.Model `json:"fallback,omitempty"`
 	// Changed is what others changed in the home since the cycle before.
 	Changed []journal.Changed `json:"changed,omitempty"`
+	// Shrunk are keys that a person wrote and the cycle cut down.
+	Shrunk []journal.Shrunk `json:"shrunk,omitempty"`
 }
 
 // Attention says what others changed in the home, but for edits of the memory
@@ -78,7 +80,7 @@ func summary(h home.Home, id string) (Summary, error) {
 	}
 	if d, ok := last.Data.(*journal.Sleep); ok {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
-		s.Iterations, s.Tokens, s.Ms, s.Changed = d.Iterations, d.Tokens, d.Ms, d.Changed
+		s.Iterations, s.Tokens, s.Ms, s.Changed, s.Shrunk = d.Iterations, d.Tokens, d.Ms, d.Changed, d.Shrunk
 		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
 		s.Fallback = d.Fallback
 		return s, nil

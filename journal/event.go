@@ -322,6 +322,8 @@ type Sleep struct {
 	// as the cycle left them, and Changed what others changed since the cycle before.
 	Left    map[string]string `json:"left,omitempty"`
 	Changed []Changed         `json:"changed,omitempty"`
+	// Shrunk are keys of the memory that a person wrote and the cycle cut down.
+	Shrunk []Shrunk `json:"shrunk,omitempty"`
 }
 
 // Verdicts on a cycle's task.

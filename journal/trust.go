@@ -98,3 +98,11 @@ func (c *Changed) String() string {
 	}
 	return line + " while the cycle was awake, not during a call"
 }
+
+// Shrunk is a key of the memory that lost half of what it held, or all. Was and Is are
+// about how many bytes it held.
+type Shrunk struct {
+	Key string `json:"key"`
+	Was int    `json:"was"`
+	Is  int    `json:"is"`
+}

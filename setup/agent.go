@@ -63,6 +63,12 @@ func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 	}
 }
 
+// Restore puts a key of the memory back to what it was before a cycle.
+func (s *Setup) Restore(cycle, key string) error {
+	k := s.keeper(s.Hidden())
+	return k.Restore(cycle, key)
+}
+
 func (s *Setup) asking(m agent.Model, others []agent.Target) agent.Asking {
 	c := s.Config
 	return agent.Asking{

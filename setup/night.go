@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -40,6 +41,11 @@ func (s *Setup) addNight(st *Standing, newest *agent.Summary) error {
 	all, err := s.Slots().Slots()
 	st.problem(err)
 	st.Slots = notRan(all, since)
+	if now, _, err := s.Home.Load(); err == nil {
+		for _, lost := range agent.Lost(s.Home, now, since) {
+			st.problem(errors.New(s.Redactor().String(lost)))
+		}
+	}
 	s.addHolder(st, newest)
 	left, err := agent.Leftovers(s.Home)
 	st.Leftovers = append(st.Leftovers, left...)

@@ -21,19 +21,27 @@ import (
 
 func (a *app) newDiff() *cobra.Command {
 	var unified bool
+	var restore string
 	c := &cobra.Command{
 		Use:   "diff [CYCLE]",
 		Short: "Show what a cycle changed in the memory",
 		Long: `Compare the snapshots _before and _after of a cycle, by default the newest one, key by key.
 A cycle that is awake is compared with nothing yet: it has no _after.
 
-Exit codes: 0, 1 if there is no such cycle, 2 if a snapshot cannot be read.`,
-		Example: "  rouse diff\n  rouse diff --unified 20260401_150154",
+With --restore KEY, put that key of the memory back to what it was before the cycle.
+
+Exit codes: 0, 1 if there is no such cycle or key, 2 if a snapshot cannot be read, 75 if a
+cycle is awake while a key is to be put back.`,
+		Example: "  rouse diff\n  rouse diff --unified 20260401_150154\n  rouse diff 20260401_150154 --restore goals",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("restore") {
+				return a.restore(args, restore)
+			}
 			return a.diff(args, unified)
 		},
 	}
+	c.Flags().StringVar(&restore, "restore", "", "put this key of the memory back to what it was before the cycle")
 	c.Flags().BoolVarP(&unified, "unified", "u", false, "compare the text of the files, as diff -u does")
 	return a.withJSON(c)
 }
@@ -66,6 +74,22 @@ func (a *app) diff(args []string, unified bool) error {
 		return err
 	}
 	a.printDiff(list, moved)
+	return nil
+}
+
+func (a *app) restore(args []string, key string) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	id, err := pickCycle(s.Home, args)
+	if err != nil {
+		return err
+	}
+	if err := s.Restore(id, key); err != nil {
+		return missing(s.Home, s.Home.Before(id), id, err)
+	}
+	fmt.Fprintf(a.stdout, "%s is as it was before cycle %s\n", text.Line(key, 200), id)
 	return nil
 }
 

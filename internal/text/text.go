@@ -115,6 +115,15 @@ func Middle(s string, limit int) string {
 	return fmt.Sprintf("%s\n… %d characters left out\n%s", string(r[:limit/2]), n-limit, string(r[n-limit/2:]))
 }
 
+// Quoted is a word as a shell wants it.
+func Quoted(word string) string {
+	const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./~-"
+	if word != "" && word[0] != '-' && strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // Count is a number with its noun, of which the plural ends in s.
 func Count[N int | int64](n N, noun string) string {
 	if n == 1 {

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -138,12 +137,7 @@ func (j Job) is(dir string) bool {
 }
 
 // Quoted is a path as a shell wants it.
-func Quoted(path string) string {
-	if regexp.MustCompile(`^[\w./~-]+$`).MatchString(path) && path[0] != '-' {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
+func Quoted(path string) string { return text.Quoted(path) }
 
 // tool runs a program of the system, with this terminal's environment.
 func (j Job) tool(stdin []byte, argv ...string) (stdout string, err error) {
