@@ -80,7 +80,7 @@ func texts() []body {
 		{"a wrong type", says(`{"tool": "shell", "args": {"command": ["echo x >>effects"]}}`), 0, 0, "arguments"},
 		{"done and a call", says(`{"tool": "done", "args": {"summary": "first"}}` + effect), 0, 0, "[COMPLETED] first"},
 		{"done at once", says(`{"tool": "done", "args": {"summary": "at once"}}`), 0, 0, "[COMPLETED] at once"},
-		{"done without a summary", says(`{"tool": "done", "args": {}}`), 0, 0, "[COMPLETED] went on"},
+		{"done without a summary", says(`{"tool": "done", "args": {}}`), 0, 0, "[COMPLETED] (no summary)"},
 		{"update of the time", says(`{"tool": "update_scratchpad", "args": {"last_updated": "now", "x": 1}}`), 0, 0, "[COMPLETED] went on"},
 		{"update with a wrong type", says(`{"tool": "update_scratchpad", "args": {"goals": {"a": 1}, "x": 1}}`), 0, 0, "[COMPLETED] went on"},
 		{"update that was damaged", says(`{"tool": "update_scratchpad", "args": {"x": 1,}}`), 0, 0, damaged},

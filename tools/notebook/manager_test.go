@@ -111,7 +111,7 @@ func TestTool(t *testing.T) {
 		{`{"action":"reset","name":"none"}`, false, `there is no notebook "none"; there are: a`},
 		{`{"action":"exec","name":"../x","code":"1"}`, false, `notebook name "../x": use 1 to 64 of a-z, 0-9, _ and -, a letter or digit first`},
 		{`{"action":"remove","name":"a"}`, true, "The notebook is deleted."},
-		{`{"action":"view","name":"a"}`, false, `there is no notebook "a"; there are: `},
+		{`{"action":"view","name":"a"}`, false, `there is no notebook "a"; there are: none`},
 	} {
 		r, out := call(t, m, row.args)
 		if !r.OK {
