@@ -35,6 +35,8 @@ type Host struct {
 	// Ask asks the model, for what purpose names, within the cycle's limits and in
 	// its journal. It may be called from several goroutines.
 	Ask func(ctx context.Context, purpose string, req model.Request) (model.Reply, error)
+	// Tool gives a tool by its name, for a caller that calls done after.
+	Tool func(ctx context.Context, name string) (t tools.Tool, done func(), err error)
 }
 
 // OpenBox opens a box, whose processes live no longer than ctx.
@@ -58,6 +60,12 @@ func (c *cycle) host() Host {
 		},
 		Ask: func(ctx context.Context, purpose string, req model.Request) (model.Reply, error) {
 			return c.aside(ctx, purpose, req)
+		},
+		Tool: func(_ context.Context, name string) (tools.Tool, func(), error) {
+			if t, ok := c.dispatcher.Tools.Find(name); ok {
+				return t, func() {}, nil
+			}
+			return tools.Tool{}, nil, fmt.Errorf("there is no tool %s in this cycle", name)
 		},
 	}
 }

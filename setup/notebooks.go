@@ -40,7 +40,7 @@ func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(
 		}
 		return asked.Reply(ctx, req)
 	}
-	if m, err = s.manager(hide, s.bridge(agent.Host{Ask: ask})); err != nil {
+	if m, err = s.manager(hide, s.bridge(agent.Host{Ask: ask, Tool: s.toolAlone})); err != nil {
 		return nil, nil, err
 	}
 	return m, func() { closeNotebooks(ctx, m) }, nil
@@ -56,7 +56,10 @@ func (s *Setup) manager(hide *redact.Redactor, llm notebook.LLM) (*notebook.Mana
 	if err != nil {
 		return nil, err
 	}
-	return &notebook.Manager{Dir: s.Home.Notebooks(), FS: disk.OS{}, Open: open, Variables: granted.names(), Redact: hide, Now: s.Now}, nil
+	return &notebook.Manager{
+		Dir: s.Home.Notebooks(), FS: disk.OS{}, Open: open, Variables: granted.names(), Redact: hide, Now: s.Now,
+		Before: s.hook("before", s.Config.Notebook.Before), After: s.hook("after", s.Config.Notebook.After),
+	}, nil
 }
 
 // names are those of the variables, without their values.
@@ -162,14 +165,16 @@ func closeNotebooks(used context.Context, m *notebook.Manager) {
 	_ = m.Close(ctx)
 }
 
-// bridge answers the cells that ask a model with the model of the cycle. One that
-// searches the web by itself, as those with "search" in their names do, is asked to
-// search; others cannot.
+// bridge answers the cells that ask a model with the model of the cycle. For the web
+// it calls the tool that notebook.search names. Without one, a model that searches by
+// itself, as those with "search" in their names do, is asked to; others cannot.
 func (s *Setup) bridge(host agent.Host) notebook.LLM {
 	return func(ctx context.Context, q notebook.Question) (notebook.Completion, error) {
 		switch {
 		case q.Prompt != nil:
 			return complete(ctx, host, *q.Prompt)
+		case s.Config.Notebook.Search != "":
+			return s.search(ctx, host, q.Query)
 		case !strings.Contains(s.Config.Model.Name, "search"):
 			return notebook.Completion{}, notebook.ErrNoSearch
 		}

@@ -24,6 +24,12 @@ type Notebook struct {
 	Backend  string `yaml:"backend"`
 	Endpoint string `yaml:"endpoint"`
 	TokenEnv string `yaml:"token_env"`
+	// Before and After are programs with their arguments that get each cell as JSON on
+	// their standard input; where Before fails, the cell is not run.
+	Before []string `yaml:"before"`
+	After  []string `yaml:"after"`
+	// Search names the tool that web_search of a cell calls.
+	Search string `yaml:"search"`
 	// Credentials are the connections that cells may see, as engine/NAME.
 	Credentials []string `yaml:"credentials"`
 }

@@ -31,6 +31,12 @@ func toolName(server, tool string) string {
 	return prefix + name
 }
 
+// Serves says whether a tool with this name, as models see it, would be one of a server.
+func Serves(server, tool string) bool {
+	prefix, _, ok := strings.Cut(toolName(server, "x"), Separator)
+	return ok && strings.HasPrefix(tool, prefix+Separator)
+}
+
 // clean replaces every character that a name cannot have.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -75,4 +75,5 @@ type Completion struct {
 }
 
 // ErrNoSearch says that there is no web search to offer.
-var ErrNoSearch = errors.New("web search is not offered by the configured model; fetch known addresses with another tool")
+var ErrNoSearch = errors.New("web search is not set up: the operator can name a tool that searches in notebook.search of rouse.yaml, " +
+	"a command of tools.commands or one of an MCP server, as search__web; fetch known addresses with another tool")

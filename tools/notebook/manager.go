@@ -45,8 +45,9 @@ type Manager struct {
 	Now    func() time.Time
 	// Recent is how many cells View and Dump show whole; default 10.
 	Recent int
-	// Before and After, unless nil, are told of each cell that is run.
-	Before, After func(name string, c Cell)
+	// Before and After, unless nil, are told of each cell that is run. An error of
+	// Before keeps it from being run; one of After is a note of the cell's.
+	Before, After func(ctx context.Context, name string, c Cell) error
 
 	mu   sync.Mutex
 	open map[string]*opened
@@ -193,7 +194,9 @@ func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error
 	c := Cell{ID: strings.ToLower(rand.Text()), Number: o.last + 1, Time: clock.Now(m.Now), Description: m.Redact.String(q.Description),
 		Code: m.Redact.String(q.Code), Estimate: min(max(q.Estimate, 0), maxEstimate)}
 	if m.Before != nil {
-		m.Before(name, c)
+		if err := m.Before(ctx, name, c); err != nil {
+			return Cell{}, m.Redact.Error(fmt.Errorf("notebook %s: the cell was not run: %w", name, err))
+		}
 	}
 	untaken, err := m.run(ctx, o, q, &c)
 	if err != nil {
@@ -201,10 +204,12 @@ func (m *Manager) Exec(ctx context.Context, name string, q Request) (Cell, error
 	}
 	o.last = c.Number
 	m.judge(o, &c)
-	err = cmp.Or(o.store.Append(c), untaken)
 	if m.After != nil {
-		m.After(name, c)
+		if err := m.After(ctx, name, c); err != nil {
+			c.Notes = append(c.Notes, m.Redact.Error(err).Error())
+		}
 	}
+	err = cmp.Or(o.store.Append(c), untaken)
 	if err != nil {
 		return c, fmt.Errorf("notebook %s: %w", name, err)
 	}

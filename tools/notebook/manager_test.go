@@ -206,8 +206,12 @@ func TestRedacted(t *testing.T) {
 	m, _ := manager(t, dir)
 	m.Redact = redact.New(map[string]string{"DB": canary})
 	var told []string
-	m.Before = func(_ string, c Cell) { told = append(told, c.Code) }
-	m.After = func(_ string, c Cell) { b, _ := json.Marshal(c); told = append(told, string(b)) }
+	m.Before = func(_ context.Context, _ string, c Cell) error { told = append(told, c.Code); return nil }
+	m.After = func(_ context.Context, _ string, c Cell) error {
+		b, _ := json.Marshal(c)
+		told = append(told, string(b))
+		return nil
+	}
 	for _, verb := range []string{"print ", "warn ", "log ", "fail ", "draw ", "broken ", ""} {
 		var out bytes.Buffer
 		c, err := m.Exec(t.Context(), "a", Request{Code: verb + canary, Description: canary, Output: &out, Progress: func(l string) { told = append(told, l) }})

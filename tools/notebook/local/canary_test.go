@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io/fs"
@@ -30,7 +31,7 @@ func TestCanary(t *testing.T) {
 			os.Symlink(filepath.Join(first.dir, venvName), filepath.Join(dir, venvName))
 			return c.Open(dir)
 		},
-		After: func(_ string, c notebook.Cell) { json.NewEncoder(told).Encode(c) }}
+		After: func(_ context.Context, _ string, c notebook.Cell) error { return json.NewEncoder(told).Encode(c) }}
 	for _, code := range []string{
 		"import os, sys, base64\np = os.environ['DS_PG__PASSWORD']",
 		"p", "print(p)", "print(p, file=sys.stderr)", "progress(p)", "raise ValueError(p)", "base64.b64encode(p.encode())",
