@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"rouse/agent/retention"
+	"rouse/internal/disk"
+	"rouse/internal/sweep"
+	"rouse/tools"
+)
+
+// A year at */15 with a task a cycle stays below 1 GiB, and its cycles as quick as in
+// its first days. The sample lives through a few days, of which it keeps one, and counts
+// what a year would take that keeps thirty.
+func TestYear(t *testing.T) {
+	const perDay = 96
+	keep, days := sweep.Of(1, 1, 30), sweep.Of(3, 6, 365)
+	r := newRig(t, filepath.Join(quickDir(t), "home"), oldState)
+	store := &retention.Store{Home: r.home, Policy: retention.Policy{Keep: time.Duration(keep) * 24 * time.Hour, KeepFailed: 90 * 24 * time.Hour}, Now: func() time.Time { return r.now }}
+	var took []time.Duration
+	var size []int64
+	for d := range days {
+		before := cpu(t)
+		for i := range perDay {
+			r.now = begun.AddDate(0, 0, d).Add(time.Duration(i) * 15 * time.Minute)
+			a, _ := r.agent(unsynced{disk.OS{}}, day(i)...)
+			a.NotesMax, a.CompletedMax, a.Notes, a.Retention = 16<<10, 100, tools.NoteRequired, store
+			a.Task = fmt.Sprintf("look at the log of hour %d", i)
+			report, err := a.RunOnce(t.Context())
+			if err != nil || report.Exit != 0 {
+				t.Fatal(report, err)
+			}
+			r.age()
+		}
+		took, size = append(took, cpu(t)-before), append(size, r.size())
+	}
+	last := len(size) - 1
+	t.Logf("%d days: %d MiB at last; a cycle took %s of the processor on the second day, %s on the last", days, size[last]>>20, took[1]/perDay, took[last]/perDay)
+	archive := r.bytes(r.home.Archive()) // which alone grows all year
+	if year := (size[last]-archive)*30/int64(keep) + archive*365/int64(days); year > 1<<30 {
+		t.Errorf("a year would take %d MiB", year>>20)
+	}
+	if took[last] > 2*took[1] {
+		t.Errorf("a day of cycles took %s at first and %s at last", took[1], took[last])
+	}
+	if n := len(r.active()); n > 32<<10 {
+		t.Errorf("the memory has %d bytes", n)
+	}
+}
+
+// age gives what a cycle has left the time that it is there, which retention reads.
+func (r *rig) age() {
+	r.t.Helper()
+	newest, err := r.home.Newest()
+	r.must(err)
+	for _, path := range []string{r.home.Journal(newest), r.home.Log(newest), r.home.Before(newest), r.home.After(newest)} {
+		r.must(os.Chtimes(path, r.now, r.now))
+	}
+}
+
+// size is what the home takes on the disk, in blocks of 4 KiB.
+func (r *rig) size() (n int64) {
+	r.t.Helper()
+	r.must(filepath.WalkDir(r.home.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			n += (r.bytes(path) + 4095) / 4096 * 4096
+		}
+		return err
+	}))
+	return n
+}
+
+func (r *rig) bytes(path string) int64 {
+	info, err := os.Stat(path)
+	r.must(err)
+	return info.Size()
+}
+
+// cpu is what the test has used of the processor.
+func cpu(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
