@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -47,6 +48,9 @@ func (a *app) log(args []string, follow, asJSON bool) error {
 		return err
 	}
 	f, err := os.Open(h.Journal(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cycle %s has no log any more: %s was removed", id, h.Rel(h.Journal(id)))
+	}
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
@@ -111,14 +115,11 @@ func pickCycle(h home.Home, args []string) (string, error) {
 		}
 		return args[0], nil
 	}
-	ids, err := h.Cycles(1)
-	if err != nil {
-		return "", err
+	id, err := h.Newest()
+	if err == nil && !h.Knows(id) { // of a reset at most
+		err = errNoCycle
 	}
-	if len(ids) == 0 {
-		return "", errNoCycle
-	}
-	return ids[0], nil
+	return id, err
 }
 
 func notACycle(id string) error {

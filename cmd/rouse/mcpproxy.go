@@ -113,7 +113,10 @@ func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy
 	}
 	session := "proxy_" + a.now().Format("20060102_150405") + "_" + rand.Text()[:6] // also names its turn in the store of observations
 	p.Notes = proxy.Log{FS: disk.OS{}, Path: s.Home.ProxyLog(name), Session: session, Redact: hide, Now: a.now}
-	return p, checkListen(o.listen, p.Token)
+	if err := checkListen(o.listen, p.Token); err != nil {
+		return nil, err
+	}
+	return p, s.Home.MakeFolders(disk.OS{})
 }
 
 // remote is the address of a server, and what is sent to it with each request.
