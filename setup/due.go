@@ -59,8 +59,9 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 		why := strings.TrimPrefix(ran.Err.Error(), "cycle "+res.Cycle+": ") // which the ledger has beside it
 		res.Error = text.Line(s.Redactor().String(why), 300)
 	}
-	wrote, tell = nil, telling{}
+	wrote = nil
 	settled := slot.Settle(res)
+	tell = s.tellSlots(slices.DeleteFunc(slices.Clone(wrote), func(r schedule.Record) bool { return !r.GaveUp() }))
 	s.tellBlocked(&tell, wrote)
 	tell.deliver()
 	if res.Awake || !again.IsZero() { // what became of the slot is written down; cron need not mail it

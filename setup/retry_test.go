@@ -195,3 +195,23 @@ func (n *night) rewrite(old, text string) {
 		n.t.Fatal(err)
 	}
 }
+
+// A slot whose further attempt finds the home held by somebody else, until the entry's
+// next slot, is told of as well.
+func TestABadHourIsHeld(t *testing.T) {
+	n := newNight(t, "", down, seen)
+	n.pass("10:04")
+	unlock, err := n.Home.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.pass("10:10")
+	n.want("told while it is tried", n.told(), "")
+	n.pass("10:59")
+	n.now = time.Date(2030, 1, 1, 10, 59, 30, 0, time.UTC)
+	n.pass("11:00")
+	unlock()
+	n.pass("11:30")
+	n.want("told", n.told(), "failed recovered")
+	n.want("slots", n.slots(), "10:00 ran 0, 11:00 ran 0")
+}

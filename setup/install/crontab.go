@@ -3,6 +3,7 @@ package install
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,7 @@ func (j Job) installedPrefix(tab string) (prefix string, ok bool) {
 
 // installed is the command that the crontab has for the home.
 func (j Job) installed(tab string) (command string, ok bool) {
+	j = j.known(tab)
 	_, after, found := cutLine(tab, j.begin())
 	block, _, ended := cutLine(after, j.end())
 	line, isLine := strings.CutPrefix(block, everyMinute)
@@ -59,7 +61,7 @@ func (j Job) installed(tab string) (command string, ok bool) {
 func (j Job) Shell() string {
 	shell := "/bin/sh"
 	tab, err := j.crontab()
-	above, _, found := cutLine(tab, j.begin())
+	above, _, found := cutLine(tab, j.known(tab).begin())
 	if err != nil || !found {
 		return shell
 	}
@@ -97,6 +99,14 @@ func (j Job) without(tab string) (rest string, found bool, err error) {
 		tab, found = before+after, true
 	}
 	return tab, found, nil
+}
+
+// known is the job with the home's folder as the crontab names it.
+func (j Job) known(tab string) Job {
+	if dirs := j.entries(tab); len(dirs) > 0 && !slices.Contains(dirs, j.home.Dir) {
+		j.home.Dir = dirs[0]
+	}
+	return j
 }
 
 // entries are the folders of the entries in a crontab that are the home's.
