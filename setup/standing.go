@@ -35,6 +35,7 @@ type Standing struct {
 	Again       *Slot           `json:"again,omitempty"`
 	Limits      []budget.Use    `json:"limits"`
 	Disk        *retention.Size `json:"disk"`
+	Kept        Kept            `json:"kept"`
 	Undelivered []Undelivered   `json:"undelivered"`
 	Problems    []string        `json:"problems"`
 }
@@ -102,6 +103,8 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st.problem(s.addLimits(&st))
 	size, err := s.Retention().Size()
 	st.Disk = &size
+	st.problem(err)
+	st.Kept, err = s.Kept()
 	st.problem(err)
 	st.problem(s.Home.Room())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))

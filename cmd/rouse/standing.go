@@ -43,6 +43,7 @@ func printStanding(s setup.Standing, out screen, now time.Time, row func(name, v
 	if s.Disk != nil && s.Disk.Cycles > 0 {
 		row("disk", fmt.Sprintf("%d cycles: logs %s, snapshots %s", s.Disk.Cycles, megabytes(s.Disk.Logs), megabytes(s.Disk.Snapshots)))
 	}
+	row("kept", s.Kept.String())
 	for _, l := range s.Leftovers {
 		line := fmt.Sprintf("pid %d (%s), which the killed cycle %s left, still runs; end it with rouse reap", l.PID, text.Line(l.Name, 40), l.Cycle)
 		row("attention", out.paint(red, line))

@@ -108,6 +108,12 @@ func (s *Store) List(f Filter) ([]Entry, error) {
 	return s.list(see.where, see.args...)
 }
 
+// Held is how many observations there are, and the bytes that they take on the disk.
+func (s *Store) Held() (count int, bytes int64, err error) {
+	err = s.row(`SELECT count(*), coalesce(sum(stored_bytes), 0) FROM entries`).Scan(&count, &bytes)
+	return count, bytes, s.explain(err)
+}
+
 func (s *Store) list(where string, args ...any) ([]Entry, error) {
 	read := func(e *Entry, row *sql.Rows) error { return e.scan(row) }
 	list, err := rows(s.db.Query, read, `SELECT `+columns+` FROM entries WHERE `+where+` ORDER BY created_at DESC, n DESC`, args...)

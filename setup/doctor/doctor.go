@@ -48,6 +48,7 @@ func (d Doctor) Examine(h home.Home) []setup.Check {
 	checks = append(checks, d.checkModels(s)...)
 	checks = append(checks, checkTools(s)...)
 	servers, offered := checkServers(s)
+	checks = append(checks, checkKept(s)...)
 	checks = append(checks, servers...)
 	for _, problem := range s.Foresee(offered...) {
 		if slices.ContainsFunc(checks, func(c setup.Check) bool { return c.Found == problem }) {
@@ -84,6 +85,18 @@ func (d Doctor) checkVariables(h home.Home) []setup.Check {
 		c.Hint = err.Error()
 	}
 	return []setup.Check{c}
+}
+
+// checkKept counts what the home keeps, if it does.
+func checkKept(s *setup.Setup) []setup.Check {
+	kept, err := s.Kept()
+	switch {
+	case err != nil:
+		return []setup.Check{{Check: "kept", Found: err.Error()}}
+	case kept == setup.Kept{}:
+		return nil
+	}
+	return []setup.Check{{Check: "kept", OK: true, Found: kept.String()}}
 }
 
 func (d Doctor) guard() proc.Guard {

@@ -1,0 +1,43 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+
+	"rouse/internal/text"
+	"rouse/scratchpad/observation"
+	"rouse/tools/notebook"
+)
+
+// Kept is what a home has beside its memory and its logs.
+type Kept struct {
+	Observations int   `json:"observations"`
+	Bytes        int64 `json:"bytes"` // of the observations, on the disk
+	Notebooks    int   `json:"notebooks"`
+}
+
+// Kept counts what the home has. A store that is not there yet is not opened.
+func (s *Setup) Kept() (k Kept, err error) {
+	m := notebook.Manager{Dir: s.Home.Notebooks()}
+	names, err := m.Names()
+	k.Notebooks = len(names)
+	if !observation.Exists(s.Home.Memory()) {
+		return k, err
+	}
+	store, opened := observation.Open(s.Home.Memory(), s.Observations())
+	if opened != nil {
+		return k, errors.Join(err, opened)
+	}
+	defer store.Close()
+	var counted error
+	k.Observations, k.Bytes, counted = store.Held()
+	return k, errors.Join(err, counted)
+}
+
+// String is it in words, "" where there is nothing.
+func (k Kept) String() string {
+	if k.Observations+k.Notebooks == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d KiB; %s", text.Count(k.Observations, "observation"), (k.Bytes+1023)>>10, text.Count(k.Notebooks, "notebook"))
+}
