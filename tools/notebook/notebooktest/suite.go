@@ -253,7 +253,7 @@ func models(t *testing.T, rig Rig) {
 	if p := model.Asked()[0]; p.System != "be kind" || len(p.Messages) != 1 || p.Messages[0].Role != "user" || p.Messages[0].Content != "hello" {
 		t.Errorf("asked %+v", p)
 	}
-	if c := Exec(t, r, "web_search('x')"); !strings.Contains(c.Error, "not offered") {
+	if c := Exec(t, r, "web_search('x')"); !strings.Contains(c.Error, "not set up") {
 		t.Errorf("search: %s", c.Error)
 	}
 	model.Answer = func(notebook.Prompt) (notebook.Completion, error) {
