@@ -59,6 +59,24 @@ func TestAlarmByTheLastGood(t *testing.T) {
 	}
 }
 
+// rouse schedule starts nothing in such a home, and alarms all the same.
+func TestAlarmOfTheScheduler(t *testing.T) {
+	s := lived(t)
+	if err := os.WriteFile(s.Home.Config(), []byte("notify: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &Waker{Process: s.Process.Alone()}
+	for range 2 {
+		if _, err := w.load(s.Home.Dir); err == nil {
+			t.Error("the configuration can be read")
+		}
+		w.alarms.Wait()
+	}
+	if got := told(t, s); len(got) != 1 || !strings.HasPrefix(got[0].Text, "no cycle can begin: read rouse.yaml") {
+		t.Errorf("told %v", got)
+	}
+}
+
 // Who runs rouse in a folder that is no home alarms nobody, nor does a home that
 // never was in order.
 func TestNoAlarm(t *testing.T) {

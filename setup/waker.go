@@ -28,6 +28,7 @@ type Waker struct {
 
 	mu       sync.Mutex
 	timeouts map[string]time.Duration // of the homes' cycles
+	alarms   sync.WaitGroup           // that are under way
 }
 
 // Scheduler wakes the homes among and in the folders.
@@ -49,6 +50,7 @@ func (w *Waker) say(dir, text string) {
 func (w *Waker) load(dir string) (schedule.Plan, error) {
 	s, err := Open(home.Home{Dir: dir}, w.Process)
 	if err != nil {
+		w.alarms.Go(func() { AlarmAt(dir, w.Process, err) }) // no child is started that would
 		return schedule.Plan{}, err
 	}
 	w.mu.Lock()
