@@ -121,7 +121,7 @@ func (d *dialogue) parkPart(key, text string) string {
 		return shown
 	}
 	where := "and it could not be kept elsewhere"
-	if id, err := d.dispatcher.ParkText("state "+key, text); err == nil {
+	if id, err := d.dispatcher.ParkState("state "+key, text); err == nil {
 		where = "scratchpad_id " + id + "; read it with scratchpad_read"
 	}
 	end := []rune(text)

@@ -13,6 +13,7 @@ import (
 	"rouse/agent/model"
 	"rouse/internal/disk"
 	"rouse/journal"
+	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
 
@@ -86,6 +87,44 @@ func TestLargeMemoryIsShownInPart(t *testing.T) {
 		if s := r.state(r.home.Active()); !strings.HasPrefix(s.Notes(), "a note a note ") || len(s.Goals()[0].(string)) < 20000 {
 			t.Errorf("%s: the memory was changed: %.100q", protocol, s.Notes())
 		}
+	}
+}
+
+// A large memory is parked once for each of its versions: not anew in each cycle, a day
+// after the other.
+func TestLargeMemoryIsParkedOnce(t *testing.T) {
+	state := "current_task: look\ngoals:\n  - " + strings.Repeat("a goal ", 30000) + "\n"
+	r := newRig(t, "", state)
+	var ids []string
+	for i := range 4 {
+		r.now = begun.AddDate(0, 0, i)
+		replies := []string{act("done", `{"summary":"seen"}`)}
+		if i == 2 {
+			replies = append([]string{act("update_scratchpad", `{"goals":["`+strings.Repeat("a goal ", 31000)+`"]}`)}, replies...)
+		}
+		heard, report := r.listen(func(a *Agent, _ *listener) {
+			a.MaxTokens, a.Observations.Now = 6000, func() time.Time { return r.now }
+			a.Task = fmt.Sprint("look ", i)
+		}, replies...)
+		first := heard[0].Messages[1].Content
+		_, rest, ok := strings.Cut(first, "scratchpad_id ")
+		if !ok || report.Outcome != journal.Done {
+			t.Fatalf("%+v: %.300s", report, first)
+		}
+		ids = append(ids, rest[:16])
+		if _, err := Rebuild(r.home, report.Cycle, 1); err != nil {
+			t.Error(err)
+		}
+	}
+	if ids[0] != ids[1] || ids[1] != ids[2] || ids[2] == ids[3] {
+		t.Errorf("parked as %q", ids)
+	}
+	store, err := observation.Open(r.home.Memory(), observation.Options{})
+	r.must(err)
+	defer store.Close()
+	list, err := store.List(observation.Filter{Expired: true})
+	if err != nil || len(list) > 2 {
+		t.Errorf("%d entries, %v", len(list), err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"rouse/journal"
 	"rouse/scratchpad/observation"
@@ -155,16 +156,36 @@ func (s *Shelf) parkBytes(step int, from string, data []byte) (id string, err er
 
 // ParkText parks a text that leaves the conversation, and gives its id.
 func (d *Dispatcher) ParkText(from, text string) (id string, err error) {
-	return d.park(0, from, []byte(text))
+	return d.park(0, from, []byte(text), d.parkBytes)
+}
+
+// memoryStays is how long a part of the memory stays parked.
+const memoryStays = 30 * 24 * time.Hour
+
+// ParkState parks a part of the memory that is too large to be shown, once for each of
+// its versions, also in later cycles.
+func (d *Dispatcher) ParkState(from, text string) (id string, err error) {
+	return d.park(0, from, []byte(text), func(step int, from string, data []byte) (string, error) {
+		if d.Turn == nil {
+			return "", errNoStore
+		}
+		turn, err := d.Turn()
+		if err != nil {
+			return "", err
+		}
+		id, err := turn.Lasting(observation.Origin{Step: step, Executor: from}, data, memoryStays)
+		d.shelved = d.shelved || err == nil
+		return id, err
+	})
 }
 
 // park puts a content that leaves the conversation into the store, and where it
 // is into the journal: the model is told.
-func (d *Dispatcher) park(step int, from string, data []byte) (id string, err error) {
+func (d *Dispatcher) park(step int, from string, data []byte, put func(int, string, []byte) (string, error)) (id string, err error) {
 	if d.Parked != nil {
 		return d.Parked()
 	}
-	id, err = d.parkBytes(step, from, data)
+	id, err = put(step, from, data)
 	event := &journal.Parked{Step: step, From: from, ID: id}
 	if err != nil {
 		event.Error = d.Redact.String(err.Error())
@@ -191,7 +212,7 @@ func (d *Dispatcher) Park(o Observation) (Observation, error) {
 	if len(o.Error) > noteRunes {
 		text = o.Error + "\n" + text
 	}
-	id, err := d.park(o.Step, o.Tool, []byte(text))
+	id, err := d.park(o.Step, o.Tool, []byte(text), d.parkBytes)
 	if err != nil {
 		return o, err
 	}
