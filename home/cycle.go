@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"rouse/internal/disk"
@@ -97,7 +98,28 @@ func eachFile(dir string, visit func(id []byte, kind Kind)) error {
 
 // Cycles gives the ids of at most limit cycles, the newest first; 0 means all.
 func (h Home) Cycles(limit int) ([]string, error) {
-	return newest(h.Logs(), JournalFile, limit)
+	if h.listed == nil || limit <= 0 || limit > listedCycles {
+		return newest(h.Logs(), JournalFile, limit)
+	}
+	h.listed.once.Do(func() { h.listed.ids, h.listed.err = newest(h.Logs(), JournalFile, listedCycles) })
+	return slices.Clone(h.listed.ids[:min(limit, len(h.listed.ids))]), h.listed.err
+}
+
+// listing is a list of the newest cycles, made when it is first asked for.
+type listing struct {
+	once sync.Once
+	ids  []string
+	err  error
+}
+
+// listedCycles is how many of them it has.
+const listedCycles = 1000
+
+// AtOnce is the home for one look at it: its cycles are listed once, among however
+// many files, and those that begin meanwhile are not seen.
+func (h Home) AtOnce() Home {
+	h.listed = &listing{}
+	return h
 }
 
 // Knows reports whether the home has a log or a snapshot of a cycle.

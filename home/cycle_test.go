@@ -11,7 +11,7 @@ import (
 
 // What cycles leave is known by its name and folder, and nothing else is taken for it.
 func TestCycleFiles(t *testing.T) {
-	h := Home{t.TempDir()}
+	h := Home{Dir: t.TempDir()}
 	const id = "20260430_120000"
 	ours := []string{h.Journal(id), h.Log(id), h.Before(id), h.After(id), h.Unproven(id)}
 	for _, path := range append(slices.Clone(ours),
@@ -33,14 +33,14 @@ func TestCycleFiles(t *testing.T) {
 	if !slices.Equal(got, ours) {
 		t.Errorf("%q, want %q", got, ours)
 	}
-	if err := (Home{filepath.Join(h.Dir, "none")}).CycleFiles(nil); err != nil {
+	if err := (Home{Dir: filepath.Join(h.Dir, "none")}).CycleFiles(nil); err != nil {
 		t.Error(err)
 	}
 }
 
 // Of a folder that takes the kernel several answers no name is lost.
 func TestCycleFilesOfMany(t *testing.T) {
-	h, begun := Home{t.TempDir()}, time.Date(2026, 4, 30, 12, 0, 0, 0, time.UTC)
+	h, begun := Home{Dir: t.TempDir()}, time.Date(2026, 4, 30, 12, 0, 0, 0, time.UTC)
 	if err := os.Mkdir(h.Logs(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if id, kind, ok := parse([]byte(name)); ok && filepath.Base(Home{"h"}.Left(kind, string(id))) != name {
+		if id, kind, ok := parse([]byte(name)); ok && filepath.Base(Home{Dir: "h"}.Left(kind, string(id))) != name {
 			t.Errorf("%q is taken for %s of %s", name, kind, id)
 		}
 	})

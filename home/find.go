@@ -35,7 +35,7 @@ func Find(dirs ...string) (homes []string, err error) {
 }
 
 func is(dir string) bool {
-	h := Home{dir}
+	h := Home{Dir: dir}
 	_, err := os.Stat(h.Rules())
 	return err == nil || h.lived()
 }

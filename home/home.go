@@ -18,7 +18,11 @@ import (
 
 // Home is a folder with rules.md, in which an agent lives; one in which a cycle
 // slept stays a home without them. It is the only type that knows the names of files.
-type Home struct{ Dir string }
+type Home struct {
+	Dir string
+
+	listed *listing // unless nil, the cycles as they were listed once
+}
 
 // Open checks that dir is a home, and of a version that this program knows.
 func Open(dir string) (Home, error) {
@@ -38,7 +42,7 @@ func At(dir string) (Home, error) {
 	if err != nil {
 		return Home{}, fmt.Errorf("home %s: %w", dir, err)
 	}
-	h := Home{abs}
+	h := Home{Dir: abs}
 	_, err = os.Stat(h.Rules())
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !h.lived():

@@ -13,7 +13,7 @@ func TestCheckWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := Home{filepath.Join(top, "by", "link")}
+	h := Home{Dir: filepath.Join(top, "by", "link")}
 	for _, dir := range []string{"real/logs", "real/jobs/deep", "kept/memory", "by"} {
 		if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
 			t.Fatal(err)

@@ -60,7 +60,7 @@ func TestOpenedOnce(t *testing.T) {
 		}
 	}
 	opened, _ = r.traced("status")
-	if n := opened["logs"]; n > 7 {
+	if n := opened["logs"]; n > 3 {
 		t.Errorf("the status opened logs %d times", n)
 	}
 }

@@ -47,6 +47,7 @@ Exit codes: 0, or 2 if the memory cannot be read.`,
 }
 
 func (a *app) status(h home.Home, _ []string) error {
+	h = h.AtOnce()
 	s, _, err := h.Load()
 	if err != nil {
 		return usage(err)
