@@ -19,7 +19,8 @@ func (a *app) newSlots() *cobra.Command {
 newest first: ran (in time), late (something was in the way), caught_up (nobody had been there at
 its time), skipped (on purpose, and why), missed (nobody was there, and it is not made up for),
 unknown (its process died; it is not run again), waiting, running, asked (a wake that a cycle
-wants, yet to come).
+wants, yet to come). A slot whose cycle got no reply from the model is tried again: the line is about its
+newest attempt, and says when the next one comes.
 
 Exit codes: 0, 1 if the ledger cannot be read, 2 usage or configuration.`,
 		RunE: in(a.open, func(s *setup.Setup, _ []string) error { return a.slots(s, newest(all)) }),
