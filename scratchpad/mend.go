@@ -11,8 +11,12 @@ import (
 	"rouse/internal/lazy"
 )
 
-// maxMends is how often a text is mended: each time all of it is read again.
-const maxMends = 100
+// maxMends is how often a text is mended, and maxMended how many bytes are read for
+// that: each time it is all of the text.
+const (
+	maxMends  = 100
+	maxMended = 32 << 20
+)
 
 // mend is a text in which what the library stumbled over is written as it takes it,
 // in as many lines; nil where that is wrong in YAML 1.2 too.

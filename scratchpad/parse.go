@@ -86,7 +86,7 @@ func (s source) decode() (*yaml.Node, error) {
 	for tries := 0; ; tries++ {
 		dec := yaml.NewDecoder(bytes.NewReader(text))
 		doc, err := s.read(dec)
-		if err == nil || tries == maxMends {
+		if err == nil || tries == maxMends || tries*len(text) > maxMended {
 			return doc, err
 		}
 		if text = s.mend(text, dec); text == nil {

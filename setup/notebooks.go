@@ -75,7 +75,7 @@ func (c credentials) names() []string {
 // runtimes opens the runtimes: processes of ours, or those of a server.
 func (s *Setup) runtimes(granted credentials, llm notebook.LLM) (func(name, dir string) (notebook.Runtime, error), error) {
 	if c := s.Config.Notebook; c.Backend == "remote" {
-		if err := s.checkEndpoint(); err != nil { // no token is sent there
+		if err := s.CheckEndpoint(); err != nil { // no token is sent there
 			return nil, err
 		}
 		token, err := s.remoteToken()

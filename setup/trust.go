@@ -64,8 +64,8 @@ func (s *Setup) CheckURL() error {
 	return s.known().Err(f)
 }
 
-// checkEndpoint says the same of the server of remote notebooks.
-func (s *Setup) checkEndpoint() error {
+// CheckEndpoint says the same of the server of remote notebooks.
+func (s *Setup) CheckEndpoint() error {
 	if changed := s.known().CheckNotebook(s.found()); changed != nil {
 		return changed
 	}

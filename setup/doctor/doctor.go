@@ -180,7 +180,11 @@ func checkTools(s *setup.Setup) []setup.Check {
 		return []setup.Check{{Check: "tools", Found: err.Error(), Hint: "mend tools: in rouse.yaml"}}
 	}
 	names := text.Join(set.All(), ", ", func(t tools.Tool) string { return t.Name })
-	return append([]setup.Check{{Check: "tools", OK: true, Found: names}}, checkNotes(set.All())...)
+	checks := append([]setup.Check{{Check: "tools", OK: true, Found: names}}, checkNotes(set.All())...)
+	if err := s.CheckEndpoint(); err != nil {
+		checks = append(checks, setup.Check{Check: "notebooks", Found: err.Error()})
+	}
+	return checks
 }
 
 // modelPatience is how long the doctor waits for the model's server.
