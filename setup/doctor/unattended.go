@@ -193,6 +193,11 @@ func (d Doctor) checkPrograms(h home.Home, conf config.Config) (checks []setup.C
 	if conf.Heartbeat != "" && !strings.Contains(conf.Heartbeat, "://") {
 		write("heartbeat", conf.Heartbeat)
 	}
+	for i, argv := range [][]string{conf.Notebook.Before, conf.Notebook.After} {
+		if len(argv) > 0 {
+			look([]string{"notebook.before", "notebook.after"}[i], argv[0], h.Dir, hint)
+		}
+	}
 	if python := conf.Notebook.Python; python != "" && conf.Notebook.Backend == "local" {
 		look("notebook.python", python, h.Dir, hint)
 	} else if conf.Notebook.Backend == "local" && d.lookUp("python3", h.Dir) != nil {
