@@ -84,7 +84,7 @@ func (c *Changed) String() string {
 	}
 	switch {
 	case c.Is == "":
-		line += " was removed"
+		line += " was removed or emptied"
 	case c.Was == "":
 		line += " was added"
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/budget"
+	"rouse/agent/config"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/retention"
@@ -53,18 +54,19 @@ type Undelivered struct {
 // StandingOf is the standing of a home that need not be open: what is wrong with
 // its configuration is a problem too. newest is its newest cycle, nil for none.
 func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
-	s, err := Open(h, p)
-	if err != nil {
-		st := newStanding()
-		st.problem(err)
-		return st
-	}
-	st := s.Standing(newest)
 	if newest == nil {
 		newest = &agent.Summary{}
 	}
+	s, err := Open(h, p)
+	st := newStanding()
+	if err == nil {
+		st = s.Standing(newest)
+		s.addComing(&st, newest)
+	} else {
+		st.problem(err)
+		s = with(h, p, config.Default()) // the night was as it was
+	}
 	st.problem(s.addNight(&st, newest))
-	s.addComing(&st, newest)
 	if _, err := h.ReadRules(); err != nil {
 		st.problem(agent.Unruled(h, err))
 	}
