@@ -94,6 +94,15 @@
 // writing {{step1.content}}, which dispatcher/reference.go replaces with a reader, so
 // that they never are in memory or in a request.
 //
+// # What leaves the memory
+//
+// A memory that only grew would cost more each day. So finish calls Keeper.tidy, in
+// tidy.go, before _after is written: the oldest finished tasks go to an archive, and of
+// the notes the calls of earlier cycles become a line each (fold, in notes.go). The
+// event tidied has it all before anything is taken out, and what left is written where
+// it goes once the memory is saved without it; who settles a cycle that was killed in
+// between writes what is missing there.
+//
 // # Who may change the memory
 //
 // The cycle holds a lock on the memory's folder. A person does not, and may edit
