@@ -182,7 +182,7 @@ func checkTools(s *setup.Setup) []setup.Check {
 	names := text.Join(set.All(), ", ", func(t tools.Tool) string { return t.Name })
 	checks := append([]setup.Check{{Check: "tools", OK: true, Found: names}}, checkNotes(set.All())...)
 	if err := s.CheckEndpoint(); err != nil {
-		checks = append(checks, setup.Check{Check: "notebooks", Found: err.Error()})
+		checks = append(checks, setup.Check{Check: "notebook", Found: err.Error()})
 	}
 	return checks
 }
