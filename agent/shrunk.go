@@ -3,10 +3,13 @@ package agent
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
 	"rouse/home"
+	"rouse/internal/clock"
+	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -33,6 +36,16 @@ func (k *Keeper) shrunk(c *record) (list []journal.Shrunk) {
 		}
 	}
 	return list
+}
+
+// markShrunk puts down that a cycle cut something down, so that only then journals are
+// asked which. Without the mark its own journal still says it.
+func (k *Keeper) markShrunk(list []journal.Shrunk) {
+	if len(list) > 0 {
+		now := clock.Now(k.Now)
+		_ = disk.Overwrite(k.disk(), k.Home.Shrunk(), nil, 0o600)
+		_ = os.Chtimes(k.Home.Shrunk(), now, now)
+	}
 }
 
 // ownKeys are those that each cycle changes, as its task wants.
@@ -94,6 +107,9 @@ func (k *Keeper) byAPerson(c *record, key string) bool {
 // Lost says which keys of the memory cycles cut down since a moment, where nobody put
 // them back: of each the oldest, and how to do that.
 func Lost(h home.Home, now *scratchpad.State, since time.Time) (list []string) {
+	if newest, err := os.Stat(h.Shrunk()); err != nil || newest.ModTime().Before(since) {
+		return nil // no journal has to be asked
+	}
 	ids, _ := h.Cycles(lookBackNight)
 	lost := map[string]string{}
 	for _, id := range ids {

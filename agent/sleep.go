@@ -93,6 +93,7 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
 	sleep.Left, sleep.Changed, sleep.Shrunk = k.leave(c, saved), changed, k.shrunk(c)
+	k.markShrunk(sleep.Shrunk)
 	if err == nil {
 		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())
 	}

@@ -169,6 +169,9 @@ func (h Home) Spend() string { return filepath.Join(h.Logs(), "spend.jsonl") }
 // Told has whom was told of what.
 func (h Home) Told() string { return filepath.Join(h.Logs(), "notify.json") }
 
+// Shrunk is the file whose age tells when a cycle last cut down what a person wrote.
+func (h Home) Shrunk() string { return filepath.Join(h.Logs(), "shrunk") }
+
 // Looked is the file whose age tells when a person last looked at the home.
 func (h Home) Looked() string { return filepath.Join(h.Logs(), "looked") }
 

@@ -82,6 +82,9 @@ func alike(a, b Slot) bool {
 // addHolder finds who holds the home. What is no cycle is a problem, unless that is
 // said already.
 func (s *Setup) addHolder(st *Standing, newest *agent.Summary) {
+	if o := newest.Outcome; o != "" && o != agent.Awake && o != agent.Interrupted && len(st.Slots) == 0 {
+		return // all is well, and to ask the kernel costs milliseconds
+	}
 	pid := disk.Holder(s.Home.Memory())
 	switch {
 	case newest.Outcome == agent.Awake && (pid == 0 || pid == newest.PID):
