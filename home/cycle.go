@@ -146,12 +146,15 @@ func (h Home) Newest() (string, error) {
 // newest reads a folder once, without sorting or asking about its files, so that
 // ten thousand old cycles cost little.
 func newest(dir string, kind Kind, limit int) (ids []string, err error) {
+	var least string // that counts, once there are enough
 	err = eachFile(dir, func(id []byte, k Kind) {
-		if k == kind {
-			ids = append(ids, string(id))
+		if k != kind || string(id) < least {
+			return
 		}
+		ids = append(ids, string(id))
 		if limit > 0 && len(ids) > limit+1000 {
 			ids = topN(ids, limit)
+			least = ids[limit-1]
 		}
 	})
 	return topN(ids, limit), err
