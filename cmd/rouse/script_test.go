@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +27,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Scripts mostly wait for processes of theirs; on the command line -parallel beats this.
+	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
 	testscript.Main(m, map[string]func(){"rouse": func() { process(later) }, "mcpserver": func() { mcptest.Main(os.Args[1]) }})
 }
 
