@@ -49,7 +49,8 @@ const (
 	longLine   = 1 << 20
 )
 
-// Grep finds the lines that match, in bounded memory whatever their length.
+// Grep finds the lines that match, in bounded memory whatever their length. It
+// fails if ctx is over before all is found.
 func (c *Content) Grep(ctx context.Context, q Query) (Found, error) {
 	q.MaxMatches = cmp.Or(max(q.MaxMatches, 0), 50)
 	q.LineChars = cmp.Or(max(q.LineChars, 0), 500)
@@ -98,7 +99,7 @@ type item struct {
 }
 
 func (g *search) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	dealing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	size := itemSize
 	if g.mapped {
@@ -117,10 +118,10 @@ func (g *search) run(ctx context.Context) error {
 			}
 		})
 	}
-	err := g.deal(ctx, size, items)
+	err := g.deal(dealing, size, items)
 	close(items)
 	workers.Wait()
-	return cmp.Or(g.err, err)
+	return cmp.Or(g.err, err, context.Cause(ctx))
 }
 
 // sample looks at a few chunks for how often bytes come.
