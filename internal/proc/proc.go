@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"rouse/internal/sandbox"
 )
 
 // Runner starts processes and knows which of them live. The zero value is
@@ -80,6 +82,8 @@ type Command struct {
 	// default 500 ms. With no more than that, the whole tree is gone two
 	// seconds after its deadline.
 	Grace time.Duration
+	// Box confines the process and its descendants; nil lets it do what Rouse can.
+	Box *sandbox.Box
 }
 
 // Run starts c and waits for its end. An error means that it could not be started.

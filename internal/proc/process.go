@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"rouse/internal/sandbox"
 )
 
 const (
@@ -26,6 +28,8 @@ type Process struct {
 	number   int
 	grace    time.Duration
 	cmd      *exec.Cmd
+	confined *sandbox.Confined
+	group    int // to which signals are sent
 	identity Identity
 	begun    time.Time
 	streams  *streams
@@ -73,32 +77,83 @@ func (p *Process) start(ctx context.Context, c Command) error {
 		p.streams.abandon()
 		return err
 	}
+	if err := p.confine(c.Box); err != nil {
+		p.streams.abandon()
+		return err
+	}
 	started := make(chan error, 1)
 	go p.live(ctx, c.Timeout, started)
 	return <-started
 }
 
+// confine says how the child is started in a box, if there is one.
+func (p *Process) confine(b *sandbox.Box) (err error) {
+	p.confined = &sandbox.Confined{Child: sandbox.Child{
+		Path: p.cmd.Path, Argv: p.cmd.Args, Env: p.cmd.Env, Dir: p.cmd.Dir, Files: p.cmd.ExtraFiles, Attr: p.cmd.SysProcAttr,
+	}}
+	if b == nil {
+		return nil
+	}
+	if p.confined, err = b.Confine(p.confined.Child); err != nil {
+		return err
+	}
+	c := p.confined.Child
+	p.cmd.Path, p.cmd.Args, p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles, p.cmd.SysProcAttr = c.Path, c.Argv, c.Env, c.Dir, c.Files, c.Attr
+	return nil
+}
+
 // live is the life of a process, on one thread from start to end: the kernel
 // sends the child SIGKILL when the thread that started it ends, which is to
-// mean the end of Rouse and nothing else. The thread would be waiting anyway.
+// mean the end of Rouse and nothing else. The thread would be waiting anyway. One
+// that is confined with its child ends with it, and does nothing else.
 func (p *Process) live(ctx context.Context, timeout time.Duration, started chan<- error) {
 	runtime.LockOSThread()
+	if !p.confined.Spent {
+		defer runtime.UnlockOSThread()
+	}
 	p.begun = time.Now()
-	if err := p.cmd.Start(); err != nil {
-		runtime.UnlockOSThread()
+	if err := p.launch(); err != nil {
+		p.confined.Close()
 		p.streams.abandon()
 		started <- err
 		return
 	}
-	pid := p.cmd.Process.Pid
-	p.runner.setLeader(p.number, pid)
-	p.identity = identify(pid, p.runner.boot)
+	p.elsewhere(func() { p.identity = identify(p.cmd.Process.Pid, p.runner.boot) })
 	p.streams.run()
 	started <- nil
 	p.await(ctx, timeout)
 	state := p.reap()
-	runtime.UnlockOSThread()
-	p.close(state)
+	p.confined.Close()
+	p.elsewhere(func() { p.close(state) })
+}
+
+// elsewhere runs f where no confinement is in its way.
+func (p *Process) elsewhere(f func()) {
+	if !p.confined.Spent {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	<-done
+}
+
+// launch starts the child on this thread, confined as it is to be.
+func (p *Process) launch() (err error) {
+	if err := p.confined.Enter(); err != nil {
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	pid := p.cmd.Process.Pid
+	p.runner.setLeader(p.number, pid)
+	if p.group, err = p.confined.Started(pid); err != nil {
+		p.group = pid
+		p.reap()
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	return nil
 }
 
 // await returns when the leader has ended, by itself or because we ended it.
@@ -184,7 +239,7 @@ func (p *Process) Signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.exited {
-		syscall.Kill(-p.cmd.Process.Pid, s)
+		syscall.Kill(-p.group, s)
 	}
 }
 

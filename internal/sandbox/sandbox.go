@@ -1,0 +1,156 @@
+// Package sandbox confines the processes that tools start to what the operator
+// allows them: see [Policy]. Nothing that could not be had is passed over in
+// silence: [Box.Holds] says of each promise what keeps it here.
+//
+// There are two back-ends. bubblewrap, where a probe found that it works, makes each
+// process a view of the machine of its own: mounts show what may be seen, a PID
+// namespace ends with it, a network namespace has no way out. Everywhere else
+// Landlock and seccomp restrict the thread that starts the process, and so the
+// process and all its descendants. Both take away that a process gains privileges
+// by a setuid program, such as sudo or ping. Limits are set on a child that is held
+// before its first instruction.
+//
+// Package proc is the only user. Elsewhere than on Linux nothing is enforced.
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Network is what of the network a process reaches.
+type Network string
+
+// Open is all of it, Listed the hosts that [Policy.Gate] lets through, None nothing.
+const (
+	Open   Network = "open"
+	Listed Network = "listed"
+	None   Network = "none"
+)
+
+// Policy is what a process may reach. All paths are absolute and without links;
+// those that are not there are passed over. A longer path beats a shorter one, and
+// Hidden beats ReadOnly beats Write where one path is in several.
+type Policy struct {
+	// Read are the files and folders that can be read, beside those that can be
+	// written and the devices that every program needs.
+	Read []string
+	// Write are the files and folders that can be written, with all below.
+	Write []string
+	// ReadOnly cannot be written, and Hidden not even be read, though they are below
+	// what else could be.
+	ReadOnly, Hidden []string
+	// Temp is a folder that is there as /tmp where mounts can be had, and is named by
+	// TMPDIR. Cache is one that package managers and compilers are pointed to. Both
+	// can be written, and are made when they are needed.
+	Temp, Cache string
+	Network     Network
+	// Gate is where the processes of a listed network connect to: an HTTP proxy
+	// serves what the listener that it is handed accepts. It is called once a process.
+	Gate func(inside Listener)
+	// UnixSockets lets processes make sockets that have a path, where the back-end
+	// cannot tell one path from another.
+	UnixSockets bool
+	Limits      Limits
+}
+
+// Limits bound the processes of one call; 0 is no bound.
+type Limits struct {
+	Memory    int64         // bytes: of all together in a cgroup, of each one's data elsewhere
+	Processes int           // in a cgroup only
+	OpenFiles int           // of each
+	FileSize  int64         // bytes of one file
+	CPU       time.Duration // of each, in whole seconds
+}
+
+// Listener is a socket that listens inside of a sandbox.
+type Listener = *os.File
+
+// Child is a process that is about to be started, as [os.ProcAttr] has it.
+type Child struct {
+	Path      string
+	Argv, Env []string
+	Dir       string
+	Files     []*os.File // descriptors 3 and up
+	Attr      *syscall.SysProcAttr
+}
+
+// Confined is a child that will be confined when it is started: in this order,
+// [Confined.Enter] on the thread that starts it, the start of Child,
+// [Confined.Started], and [Confined.Close] once it has ended or was not started.
+type Confined struct {
+	Child Child
+	// Spent says that the thread which entered is confined too: it must never be
+	// given back, nor do anything but start, await and reap the child.
+	Spent bool
+
+	enter   func() error
+	started func(pid int) (group int, err error)
+	close   func()
+}
+
+// Enter prepares the thread that starts the child.
+func (c *Confined) Enter() error {
+	if c.enter == nil {
+		return nil
+	}
+	return c.enter()
+}
+
+// Started completes the confinement of the child, which did nothing until now, and
+// lets it go. It gives the process group to which signals for it are sent. After an
+// error the child has to be ended: it is not confined as it should be.
+func (c *Confined) Started(pid int) (group int, err error) {
+	if c.started == nil {
+		return pid, nil
+	}
+	return c.started(pid)
+}
+
+// Close gives back what the confinement took.
+func (c *Confined) Close() {
+	if c.close != nil {
+		c.close()
+	}
+}
+
+// System is what this machine lets us use.
+type System struct {
+	Bubblewrap string // the program, where a probe found that it works; "" is none
+	Landlock   int    // its ABI; below 2 it is not used
+	Seccomp    bool
+	Cgroup     string // a folder of cgroup v2 in which cgroups with controllers can be made; "" is none
+}
+
+// ErrNone means that this machine has nothing to confine a process with.
+var ErrNone = errors.New("no sandbox can be had here: neither bubblewrap nor Landlock works")
+
+// Box is a policy made ready for a machine, once for all the processes that it
+// confines. It may be used by several goroutines.
+type Box struct {
+	policy Policy
+	system System
+	rules  *rules // of Landlock, made when first needed
+}
+
+// New makes a policy ready. Nothing is opened before the first process is confined.
+func New(p Policy, s System) *Box {
+	return &Box{policy: p, system: s, rules: &rules{}}
+}
+
+// Confine says how a child is started in the box. [ErrNone] where nothing can
+// confine it.
+func (b *Box) Confine(c Child) (*Confined, error) {
+	switch {
+	case b.system.Bubblewrap != "":
+		return b.wrap(c)
+	case b.system.landlocks():
+		return b.restrict(c)
+	}
+	return nil, ErrNone
+}
+
+// landlocks says whether the second back-end works.
+func (s System) landlocks() bool { return s.Landlock >= 2 && s.Seccomp }
