@@ -1,0 +1,96 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// What programs say of themselves, and what of it is the box's doing.
+func TestRefusals(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"ws/own", "secret/key", "etc/conf"} {
+		if err := os.MkdirAll(filepath.Dir(at(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at(name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(at("secret"), at("ws/link")); err != nil {
+		t.Fatal(err)
+	}
+	p := Policy{Read: []string{"/"}, Write: []string{at("ws")}, Hidden: []string{at("secret")}, Network: None}
+	for _, row := range []struct {
+		said string
+		want []string
+	}{
+		{"cat: " + at("secret/key") + ": Permission denied", []string{"read " + at("secret/key")}},
+		{"cat: link/key: Permission denied", []string{"read " + at("ws/link/key")}},
+		{"PermissionError: [Errno 13] Permission denied: '" + at("secret/key") + "'", []string{"read " + at("secret/key")}},
+		{"ls: cannot access '" + at("secret/key") + "': No such file or directory", []string{"read " + at("secret/key")}},
+		{"ls: cannot access '" + at("secret/none") + "': No such file or directory", nil},
+		{"sh: 1: cannot create " + at("etc/conf") + ": Permission denied", []string{"write " + at("etc/conf")}},
+		{"touch: cannot touch '../etc/new': Read-only file system", []string{"write " + at("etc/new")}},
+		{"bash: " + at("etc/a b") + ": Read-only file system", []string{"write " + at("etc/a b")}},
+		{"open " + at("etc/conf") + ": permission denied", []string{"write " + at("etc/conf")}},
+		{"Error: EROFS: read-only file system, open '" + at("etc/conf") + "'", []string{"write " + at("etc/conf")}},
+		{"cat: " + at("etc/none") + ": No such file or directory", nil},
+		{"cat: own: Permission denied", nil}, // the program's own doing
+		{"rm: cannot remove '" + at("nowhere/at/all") + "': Permission denied", nil},
+		{"all is well with " + at("secret/key"), nil},
+		{"curl: (6) Could not resolve host: pypi.org", []string{"host pypi.org"}},
+		{"fatal: unable to access 'https://git.example/x.git/': Could not resolve host: git.example", []string{"host git.example"}},
+		{"W: Failed to fetch http://deb.example/InRelease  Temporary failure resolving 'deb.example'", []string{"host deb.example"}},
+		{"wget: unable to resolve host address ‘a.example’", []string{"host a.example"}},
+		{"HTTPSConnectionPool(host='pypi.org', port=443): <pip._vendor.urllib3.connection.HTTPSConnection>: [Errno -3] Temporary failure in name resolution", []string{"host pypi.org"}},
+		{"npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org", []string{"host registry.npmjs.org"}},
+		{"dial tcp: lookup proxy.golang.org on 127.0.0.1:53: dial udp: socket: permission denied", []string{"host proxy.golang.org"}},
+		{"socket.gaierror: [Errno -3] Temporary failure in name resolution", []string{"network"}},
+		{"Failed to connect to localhost port 1 after 0 ms: Couldn't connect to server", nil},
+		{"connect to x.example: Connection refused", nil},
+	} {
+		var got []string
+		for _, r := range New(p, System{}).Refusals(at("ws"), []byte("first\n"+row.said+"\n")) {
+			got = append(got, r.String())
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: got %q, want %q", row.said, got, row.want)
+		}
+	}
+	p.Network = Open
+	if got := New(p, System{}).Refusals(dir, []byte("curl: (6) Could not resolve host: nowhere.invalid")); got != nil {
+		t.Errorf("with a network: %v", got)
+	}
+	if got := (*Box)(nil).Refusals(dir, []byte("cat: "+at("secret/key")+": Permission denied")); got != nil {
+		t.Errorf("without a box: %v", got)
+	}
+}
+
+// A longer path beats a shorter one; of one path Hidden beats ReadOnly beats Write.
+func TestPolicyOfPaths(t *testing.T) {
+	p := Policy{
+		Read: []string{"/usr", "/h/logs/open"}, Write: []string{"/h", "/h/ro/rw", "/both"}, ReadOnly: []string{"/h/ro", "/both"},
+		Hidden: []string{"/h/logs", "/usr/secret"}, Temp: "/t",
+	}
+	for _, row := range []struct{ path, want string }{
+		{"/usr/bin", "r"}, {"/usrbin", ""}, {"/usr/secret/x", ""}, {"/h", "rw"}, {"/h/x", "rw"}, {"/h/ro", "r"}, {"/h/ro/rw/x", "rw"},
+		{"/h/logs", ""}, {"/h/logs/open/x", "r"}, {"/both", "r"}, {"/t/x", "rw"}, {"/", ""},
+	} {
+		got := ""
+		if p.Reads(row.path) {
+			got = "r"
+		}
+		if p.Writes(row.path) {
+			got += "w"
+		}
+		if got != row.want {
+			t.Errorf("%s: got %q, want %q", row.path, got, row.want)
+		}
+	}
+}
