@@ -1,22 +1,20 @@
 package web
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
+	"rouse/internal/netguard/netguardtest"
 	"rouse/internal/text"
 	"rouse/tools"
 )
@@ -24,11 +22,10 @@ import (
 // rig is a client with an own name server, canaries that count who connects,
 // and a server that redirects anywhere.
 type rig struct {
-	t       *testing.T
-	names   *nameServer
-	port    string // of the canaries; open like 80
-	accepts atomic.Int64
-	server  *httptest.Server
+	t                      *testing.T
+	names                  *netguardtest.NameServer
+	*netguardtest.Canaries // their port is open like 80
+	server                 *httptest.Server
 
 	mu      sync.Mutex
 	dialled []string // that the guard let pass, but for the server
@@ -38,38 +35,10 @@ var errStays = errors.New("the test does not leave this machine")
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, names: newNameServer(t)}
-	r.canaries()
+	r := &rig{t: t, names: netguardtest.NewNameServer(t), Canaries: netguardtest.NewCanaries(t)}
 	r.server = httptest.NewServer(http.HandlerFunc(redirect))
 	t.Cleanup(r.server.Close)
 	return r
-}
-
-// canaries listen on one port of several loopback addresses.
-func (r *rig) canaries() {
-	r.port = "0"
-	for _, host := range []string{"127.0.0.1", "127.0.0.2", "127.255.255.254", "::1"} {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, r.port))
-		if err != nil && r.port == "0" {
-			r.t.Fatal(err)
-		} else if err != nil {
-			continue // not every system has it
-		}
-		_, r.port, _ = net.SplitHostPort(l.Addr().String())
-		r.t.Cleanup(func() { l.Close() })
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				r.accepts.Add(1)
-				http.ReadRequest(bufio.NewReader(c))
-				fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nSECRET")
-				c.Close()
-			}
-		}()
-	}
 }
 
 // redirect answers /STATUS?LOCATION with that, byte for byte.
@@ -89,9 +58,9 @@ func at(s *httptest.Server) string { return s.Listener.Addr().String() }
 // client may reach what allow says, and of the rest only loopback, if the guard
 // lets it. What it dials is written down.
 func (r *rig) client(allow ...string) *client {
-	c := newClient(Options{Allow: append(allow, at(r.server)), Resolver: r.names.resolver()})
-	c.guard.ports = append(c.guard.ports, r.port)
-	c.dialling = func(a netip.AddrPort) error {
+	c := newClient(Options{Allow: append(allow, at(r.server)), Resolver: r.names.Resolver()})
+	c.guard.ports = append(c.guard.ports, r.Port)
+	c.guard.Dialling = func(a netip.AddrPort) error {
 		if a.String() == at(r.server) {
 			return nil
 		}

@@ -1,21 +1,14 @@
-// Package web holds http_get, the tool that fetches a page, and the guard that
-// keeps it from reaching anything but the public Internet.
-//
-// A URL is parsed once, refused if it could be read in two ways, and what was
-// decided on is what is dialled. A host name is looked up once; if any of its
-// addresses is not public the name is refused, and the dialler is given the
-// addresses, not the name. The socket asks again before it connects. The same
-// holds for each hop of a redirect. Proxy variables are not read.
+// Package web holds http_get, the tool that fetches a page. What it may reach is
+// decided by package netguard, for each hop of a redirect anew. Proxy variables are
+// not read.
 //
 // Decisions: only ports 80, 443, 8080 and 8443, unless told otherwise; at most five redirects, never
 // from https to http; what the caller put in headers stays with the host that
 // the call named, but for Accept and Accept-Language; no Referer; a connection
 // serves one request.
 //
-// [Options.Allow] opens private and loopback addresses for a host that is named
-// there. A name opens neither link-local nor metadata addresses, so that
-// whoever answers for it in the DNS cannot turn it to those; a literal address
-// opens itself. Only an entry with a port opens a port.
+// [Options.Allow] names hosts that may be private, see package netguard. Only an entry
+// with a port opens a port.
 package web
 
 import (
@@ -28,7 +21,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/textproto"
 	"net/url"
 	"time"
@@ -47,7 +39,7 @@ const (
 	maxURL       = 8 << 10 // bytes
 	maxRedirects = 5
 	maxHeaders   = 64 << 10 // bytes of a response's header
-	perAddress   = 10 * time.Second
+	handshake    = 10 * time.Second
 	userAgent    = "rouse"
 )
 
@@ -85,23 +77,17 @@ func Get(o Options) tools.Tool {
 type client struct {
 	timeout  time.Duration
 	maxBytes int64
-	guard    guard
-	resolver *net.Resolver
+	guard    *guard
+	hide     *redact.Redactor
 	round    http.RoundTripper
-	// dialling, unless nil, is told of each address right before it is
-	// connected to, and can stop that.
-	dialling func(netip.AddrPort) error
 }
 
 func newClient(o Options) *client {
 	c := &client{
 		timeout:  cmp.Or(o.Timeout, DefaultTimeout),
 		maxBytes: cmp.Or(o.MaxBytes, DefaultMaxBytes),
-		guard:    newGuard(o.Allow, o.Ports, o.Redact),
-		resolver: o.Resolver,
-	}
-	if c.resolver == nil {
-		c.resolver = &net.Resolver{PreferGo: true}
+		guard:    newGuard(o),
+		hide:     o.Redact,
 	}
 	c.round = c.transport(nil)
 	return c
@@ -109,11 +95,11 @@ func newClient(o Options) *client {
 
 func (c *client) transport(conf *tls.Config) *http.Transport {
 	return &http.Transport{
-		DialContext:            c.dial,
+		DialContext:            c.guard.Dial,
 		DisableKeepAlives:      true, // a connection never serves another name
 		MaxResponseHeaderBytes: maxHeaders,
 		TLSClientConfig:        conf,
-		TLSHandshakeTimeout:    perAddress,
+		TLSHandshakeTimeout:    handshake,
 	}
 }
 
@@ -234,7 +220,7 @@ func announced(resp *http.Response) string {
 
 // oneLine words err for the model; parts of it can come from the other side.
 func (c *client) oneLine(err error) string {
-	return text.CutBytes(text.Words(c.guard.hide.String(err.Error())), 400)
+	return text.CutBytes(text.Words(c.hide.String(err.Error())), 400)
 }
 
 // reason is err, unless the call was ended before.

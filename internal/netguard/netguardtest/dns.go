@@ -1,4 +1,4 @@
-package web
+package netguardtest
 
 import (
 	"context"
@@ -10,40 +10,43 @@ import (
 	"testing"
 )
 
-// nameServer answers on loopback whatever its zone says: a name has lists of
+// NameServer answers on loopback whatever its zone says: a name has lists of
 // addresses, one list a look-up (the last one stays), or "=name" for an alias.
-type nameServer struct {
+type NameServer struct {
 	addr string
 	mu   sync.Mutex
 	zone map[string][][]string
 	asks map[string]int // by name and type
 }
 
-func newNameServer(t *testing.T) *nameServer {
+// NewNameServer starts one that ends with the test.
+func NewNameServer(t testing.TB) *NameServer {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	s := &nameServer{addr: conn.LocalAddr().String(), zone: map[string][][]string{}, asks: map[string]int{}}
+	s := &NameServer{addr: conn.LocalAddr().String(), zone: map[string][][]string{}, asks: map[string]int{}}
 	go s.serve(conn)
 	return s
 }
 
-func (s *nameServer) set(name string, answers ...[]string) {
+// Set gives a name its answers.
+func (s *NameServer) Set(name string, answers ...[]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.zone[name] = answers
 }
 
-func (s *nameServer) resolver() *net.Resolver {
+// Resolver asks nobody else.
+func (s *NameServer) Resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", s.addr)
 	}}
 }
 
-func (s *nameServer) serve(conn net.PacketConn) {
+func (s *NameServer) serve(conn net.PacketConn) {
 	buf := make([]byte, 1500)
 	for {
 		n, from, err := conn.ReadFrom(buf)
@@ -57,7 +60,7 @@ func (s *nameServer) serve(conn net.PacketConn) {
 }
 
 // reply answers one question (RFC 1035, section 4).
-func (s *nameServer) reply(ask []byte) []byte {
+func (s *NameServer) reply(ask []byte) []byte {
 	if len(ask) < 12 {
 		return nil
 	}
@@ -83,7 +86,7 @@ func (s *nameServer) reply(ask []byte) []byte {
 	return out
 }
 
-func (s *nameServer) records(name string, kind uint16) (out [][]byte, known bool) {
+func (s *NameServer) records(name string, kind uint16) (out [][]byte, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range 10 {

@@ -1,4 +1,4 @@
-package web
+package netguard
 
 import (
 	"context"
@@ -8,25 +8,30 @@ import (
 	"net/netip"
 	"strconv"
 	"syscall"
+	"time"
 )
 
-// dial connects to one of the addresses of a host that [guard.check] let pass,
-// provided that all of them may be reached.
-func (c *client) dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
+// perAddress is how long connecting to one address may take.
+const perAddress = 10 * time.Second
+
+// Dial connects to one of the addresses of a host that [Guard.Name] let pass,
+// provided that all of them may be reached. The socket asks once more before it
+// connects.
+func (g *Guard) Dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil {
 		return nil, err
 	}
-	addrs, err := c.lookup(ctx, host)
+	addrs, err := g.lookup(ctx, host)
 	if err != nil {
 		return nil, err
 	}
 	for _, addr := range addrs {
-		if err := c.guard.checkAddr(host, port, addr); err != nil {
+		if err := g.Addr(host, port, addr); err != nil {
 			return nil, err
 		}
 	}
-	d := &net.Dialer{Timeout: perAddress, Control: c.control(host)}
+	d := &net.Dialer{Timeout: perAddress, Control: g.control(host)}
 	var failed error
 	for _, addr := range addrs {
 		conn, err := d.DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
@@ -40,11 +45,11 @@ func (c *client) dial(ctx context.Context, network, hostPort string) (net.Conn, 
 
 // lookup gives the addresses of a host, v4-mapped ones as the IPv4 addresses
 // that would be connected to.
-func (c *client) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
 	}
-	addrs, err := c.resolver.LookupNetIP(ctx, "ip", host)
+	addrs, err := g.resolver().LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		if dns := (*net.DNSError)(nil); errors.As(err, &dns) && dns.IsNotFound {
 			return nil, fmt.Errorf("there is no host %s", host)
@@ -60,18 +65,25 @@ func (c *client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	return addrs, nil
 }
 
+func (g *Guard) resolver() *net.Resolver {
+	if g.Resolver != nil {
+		return g.Resolver
+	}
+	return &net.Resolver{PreferGo: true}
+}
+
 // control is asked with the address that the socket is about to connect to.
-func (c *client) control(host string) func(network, address string, _ syscall.RawConn) error {
+func (g *Guard) control(host string) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
 		}
-		if err := c.guard.checkAddr(host, strconv.Itoa(int(at.Port())), at.Addr()); err != nil {
+		if err := g.Addr(host, strconv.Itoa(int(at.Port())), at.Addr()); err != nil {
 			return err
 		}
-		if c.dialling != nil {
-			return c.dialling(at)
+		if g.Dialling != nil {
+			return g.Dialling(at)
 		}
 		return nil
 	}
