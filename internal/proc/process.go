@@ -223,6 +223,10 @@ func (p *Process) Identity() Identity { return p.identity }
 // no other's: for [EndLeftovers].
 func (p *Process) Mark() string { return p.runner.markOf(p.number) }
 
+// Refused are the hosts that its sandbox has kept the process from until now, the
+// latest last.
+func (p *Process) Refused() []string { return p.confined.Refused() }
+
 // Wait returns when the whole tree is gone and its output has been passed on.
 func (p *Process) Wait() Exit {
 	<-p.done

@@ -48,8 +48,12 @@ type Policy struct {
 	Temp, Cache string
 	Network     Network
 	// Gate is where the processes of a listed network connect to: an HTTP proxy
-	// serves what the listener that it is handed accepts. It is called once a process.
-	Gate func(inside Listener)
+	// serves what the listener that it is handed accepts, until the door is closed.
+	// The listener is its to close, also after an error. It is called once a process.
+	Gate func(inside Listener) (Door, error)
+	// Environ is an environment in which programs find that proxy at an address, such
+	// as "127.0.0.1:3128".
+	Environ func(env []string, address string) []string
 	// UnixSockets lets processes make sockets that have a path, where the back-end
 	// cannot tell one path from another.
 	UnixSockets bool
@@ -67,6 +71,15 @@ type Limits struct {
 
 // Listener is a socket that listens inside of a sandbox.
 type Listener = *os.File
+
+// Door is a gate that was opened for one process and its descendants.
+type Door interface {
+	// Refused are the hosts that they were kept from, each once, as the operator would
+	// list them.
+	Refused() []string
+	// Close ends all connections.
+	Close() error
+}
 
 // Child is a process that is about to be started, as [os.ProcAttr] has it.
 type Child struct {
@@ -89,6 +102,7 @@ type Confined struct {
 	enter   func() error
 	started func(pid int) (group int, err error)
 	close   func()
+	door    Door // of a listed network, set before started returns
 }
 
 // Enter prepares the thread that starts the child.
@@ -109,8 +123,19 @@ func (c *Confined) Started(pid int) (group int, err error) {
 	return c.started(pid)
 }
 
+// Refused are the hosts that the gate has kept the started child from until now.
+func (c *Confined) Refused() []string {
+	if c.door == nil {
+		return nil
+	}
+	return c.door.Refused()
+}
+
 // Close gives back what the confinement took.
 func (c *Confined) Close() {
+	if c.door != nil {
+		c.door.Close()
+	}
 	if c.close != nil {
 		c.close()
 	}
