@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	shared := newRig(t)
 	shared.env = append(shared.env, "PATH="+notebooktest.UV(t))
-	made := sync.OnceValue(func() outcome { return shared.rouse("notebook", "exec", "shared", "1") })
+	made := sync.OnceValue(func() outcome { return shared.rouse("notebook", "exec", "lab", "1") })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -65,7 +65,7 @@ func TestScript(t *testing.T) {
 					ts.Fatalf("%s", o.stderr)
 				}
 				ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o700))
-				ts.Check(os.Symlink(shared.path("notebooks/shared/venv"), ts.MkAbs(args[0]+"/venv")))
+				ts.Check(os.Symlink(shared.path("notebooks/lab/venv"), ts.MkAbs(args[0]+"/venv")))
 			},
 		},
 		RequireUniqueNames: true,
@@ -182,9 +182,9 @@ func waitfor(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func signalCycle(ts *testscript.TestScript, neg bool, args []string) {
-	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL}
+	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
 	if neg || len(args) != 2 || signals[args[0]] == 0 {
-		ts.Fatalf("usage: signal TERM|INT|KILL HOME")
+		ts.Fatalf("usage: signal TERM|INT|HUP|KILL HOME")
 	}
 	home := home.Home{Dir: ts.MkAbs(args[1])}
 	ids, err := home.Cycles(1)
