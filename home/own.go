@@ -51,17 +51,31 @@ func Names(access Access) (names []string) {
 	return names
 }
 
-// CheckWorkspace refuses a workspace in which tools could change the agent's own
-// files: one that holds the home, and one that is at or in a file of [Owned].
-func (h Home) CheckWorkspace(dir string) error {
+// CheckWorkspace refuses a workspace that [Home.CheckWrite] refuses.
+func (h Home) CheckWorkspace(dir string) error { return h.CheckWrite("workspace", dir) }
+
+// CheckWrite refuses a folder, named under a key, in which tools could change the
+// agent's own files: one that holds the home, and one that is at or in a file of
+// [Owned].
+func (h Home) CheckWrite(key, dir string) error {
 	own, dir := Resolved(h.Dir), Resolved(dir)
 	if wayTo(own).through(dir) {
-		return fmt.Errorf("workspace %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", dir)
+		return fmt.Errorf("%s %s holds the home itself, and with it the agent's memory and rules; name a folder in it or beside it", key, dir)
 	}
-	way := wayTo(dir)
+	return h.among(key, dir, func(a Access) bool { return a != Writable })
+}
+
+// CheckRead refuses a folder at or in a file that tools do not even read.
+func (h Home) CheckRead(key, dir string) error {
+	return h.among(key, Resolved(dir), func(a Access) bool { return a == Hidden })
+}
+
+// among refuses a folder at or in one of the own files.
+func (h Home) among(key, dir string, refused func(Access) bool) error {
+	own, way := Resolved(h.Dir), wayTo(dir)
 	for _, o := range Owned() {
-		if o.Access != Writable && way.through(filepath.Join(own, o.Name)) {
-			return fmt.Errorf("workspace %s is among the agent's own files; name another folder", dir)
+		if refused(o.Access) && way.through(filepath.Join(own, o.Name)) {
+			return fmt.Errorf("%s %s is among the agent's own files; name another folder", key, dir)
 		}
 	}
 	return nil

@@ -35,6 +35,19 @@ func TestCheckWorkspace(t *testing.T) {
 	}
 }
 
+// Tools are let read what is theirs, and what is beside the agent's own files.
+func TestCheckRead(t *testing.T) {
+	h := Home{Dir: t.TempDir()}
+	for dir, fine := range map[string]bool{
+		"": true, "..": true, "workspace": true, "rules.md": true, "skills/x": true, "data": true,
+		"logs": false, "scratchpad/active.yaml": false, ".env": false, "notebooks/a": false,
+	} {
+		if err := h.CheckRead("sandbox.read[0]", filepath.Join(h.Dir, dir)); (err == nil) != fine {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 // What is open in a closed home is open to nobody else.
 func TestExposed(t *testing.T) {
 	h := Home{Dir: t.TempDir()}

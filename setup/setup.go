@@ -16,6 +16,7 @@ package setup
 import (
 	"cmp"
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -81,10 +82,25 @@ func Open(h home.Home, p Process) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.CheckWorkspace(h.Folder(c.Workspace)); err != nil {
+	if err := cmp.Or(h.CheckWorkspace(h.Folder(c.Workspace)), checkWalls(h, c)); err != nil {
 		return nil, c.Wrong(err)
 	}
 	return with(h, p, c), nil
+}
+
+// checkWalls refuses a sandbox that would let tools at the agent's own files.
+func checkWalls(h home.Home, c config.Config) error {
+	for i, path := range c.Sandbox.Write {
+		if err := h.CheckWrite(fmt.Sprintf("sandbox.write[%d]", i), c.Path(path)); err != nil {
+			return err
+		}
+	}
+	for i, path := range c.Sandbox.Read.Folders() {
+		if err := h.CheckRead(fmt.Sprintf("sandbox.read[%d]", i), c.Path(path)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // with is a home with a configuration, of which nothing is made yet.
@@ -152,10 +168,18 @@ func (s *Setup) Hide(secrets map[string]string) {
 
 func (s *Setup) readServers() (mcp.Config, error) {
 	c, err := mcp.Load(s.Home.Servers(), mcp.Variables{Get: s.Getenv, Own: s.ownKeys()})
-	if err == nil {
-		s.Hide(c.Secrets())
+	if err != nil {
+		return c, err
 	}
-	return c, err
+	s.Hide(c.Secrets())
+	for i, server := range c.Servers {
+		for _, path := range server.Sandbox.Write {
+			if err := s.Home.CheckWrite("sandbox: write", path); err != nil {
+				c.Servers[i].Problem = cmp.Or(server.Problem, err.Error())
+			}
+		}
+	}
+	return c, nil
 }
 
 // Ledger is that of the slots of a home that need not be open.

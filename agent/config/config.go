@@ -44,7 +44,12 @@ type Config struct {
 	Unattended `yaml:",inline"`
 	Waking     `yaml:",inline"`
 
+	Posture Posture `yaml:"posture"`
+	Sandbox Sandbox `yaml:"sandbox"`
+
 	name    string // of the file
+	dir     string // of it: the home
+	user    string // whose home ~ is
 	fileURL string // model.base_url of it
 	elseURL bool   // the environment names another one
 	text    []byte // which it was read from
@@ -141,6 +146,7 @@ func Default() Config {
 	c.Notebook = Notebook{Timeout: Duration(2 * time.Minute), Idle: Duration(30 * time.Second), Max: Duration(time.Hour), Backend: "local"}
 	c.Failures.PauseAfter = 5
 	c.Retention = Retention{Keep: 30 * day, KeepFailed: 90 * day}
+	c.Sandbox.Memory, c.Sandbox.Processes = unset, unset
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
@@ -160,6 +166,8 @@ func Load(path string, getenv func(string) string) (Config, error) {
 		return c, fmt.Errorf("read %s: %s", name, yamlerror.Text(err))
 	}
 	c.name, c.text, c.fileURL = name, data, c.Model.BaseURL
+	c.dir, c.user = filepath.Dir(path), getenv("HOME")
+	c.Sandbox.fill(c.Posture)
 	c.Model.Name = cmp.Or(getenv("ROUSE_MODEL"), c.Model.Name)
 	c.elseURL = getenv("OPENAI_BASE_URL") != ""
 	c.Model.BaseURL = cmp.Or(getenv("OPENAI_BASE_URL"), c.Model.BaseURL)
@@ -241,7 +249,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), c.checkSandbox(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.

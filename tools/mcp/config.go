@@ -51,6 +51,8 @@ type Server struct {
 	// Include are the tools that are on offer, by the server's own names for them, all
 	// if it is empty; Exclude are those that are not. A * stands for anything.
 	Include, Exclude []string
+	// Sandbox is what the process of the server may reach.
+	Sandbox Sandbox
 	// Source is the SHA-256 of what starts the server as the file has it: command,
 	// args, cwd, url, and env but for what is secret by its name.
 	Source string
@@ -74,6 +76,7 @@ type entry struct {
 	StartTimeout json.RawMessage `json:"start_timeout,omitempty"`
 	Include      []string        `json:"include,omitempty"`
 	Exclude      []string        `json:"exclude,omitempty"`
+	Sandbox      json.RawMessage `json:"sandbox,omitempty"`
 }
 
 // Variables are what ${NAME} in a .mcp.json may stand for.
@@ -140,6 +143,9 @@ func resolve(e named, dir string, vars Variables) Server {
 		s.StartTimeout, err = timeLimit("start_timeout", e.StartTimeout)
 	}
 	if err == nil {
+		s.Sandbox, err = readSandbox(e.Sandbox, dir, &x)
+	}
+	if err == nil {
 		err = s.check(e.Type)
 	}
 	for _, pattern := range slices.Concat(s.Include, s.Exclude) {
@@ -163,7 +169,7 @@ func resolve(e named, dir string, vars Variables) Server {
 // may change their values, as well as tokens that are in the file.
 func (e entry) source() string {
 	e.Type, e.Headers, e.Disabled, e.Timeout = "", nil, false, nil
-	e.StartTimeout, e.Include, e.Exclude = nil, nil, nil
+	e.StartTimeout, e.Include, e.Exclude, e.Sandbox = nil, nil, nil, nil
 	e.Env = maps.Clone(e.Env)
 	maps.DeleteFunc(e.Env, func(name, _ string) bool { return redact.IsSecretName(name) })
 	text, err := json.Marshal(e)

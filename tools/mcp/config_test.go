@@ -63,6 +63,9 @@ func TestLoad(t *testing.T) {
 			[]Server{{Name: "x", URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer tok-" + "12345678"}, Dir: dir, Timeout: 90 * time.Second}}},
 		{"chosen", `{"mcpServers": {"x": {"command": "a", "include": ["read_*"], "exclude": ["read_all"], "start_timeout": "90s"}}}`,
 			[]Server{{Name: "x", Command: "a", Dir: dir, Include: []string{"read_*"}, Exclude: []string{"read_all"}, StartTimeout: 90 * time.Second}}},
+		{"sandbox", `{"mcpServers": {"x": {"command": "a", "sandbox": {"network": "none", "read": ["~/data", "in"], "write": ["/srv/x/", "${HOME}/out"]}}}}`,
+			[]Server{{Name: "x", Command: "a", Dir: dir, Sandbox: Sandbox{Network: "none", Read: []string{"/home/me/data", filepath.Join(dir, "in")}, Write: []string{"/srv/x", "/home/me/out"}}}}},
+		{"another client's sandbox", `{"mcpServers": {"x": {"command": "a", "sandbox": true}}}`, []Server{{Name: "x", Command: "a", Dir: dir}}},
 		{"order and disabled", `{"mcpServers": {"z": {"command": "z", "disabled": true, "timeout": "2m"}, "a": {"command": "a", "cwd": "/abs/"}}}`,
 			[]Server{{Name: "z", Command: "z", Dir: dir, Disabled: true, Timeout: 2 * time.Minute}, {Name: "a", Command: "a", Dir: "/abs"}}},
 		{"not ours to expand", `{"mcpServers": {"x": {"command": "$HOME", "args": ["${a b}", "${", "$${TOKEN}", "{x}"]}}}`,
@@ -98,7 +101,7 @@ func TestSource(t *testing.T) {
 	was := source(`{"command": "a", "args": ["${HOME}"], "env": {"A": "1", "B_TOKEN": "2"}}`)
 	for _, same := range []string{
 		`{"args": ["${HOME}"], "command": "a", "env": {"B_TOKEN": "3", "A": "1"}, "timeout": 9, "start_timeout": 9}`,
-		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1"}, "include": ["say"], "exclude": ["show"]}`,
+		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1"}, "include": ["say"], "exclude": ["show"], "sandbox": {"network": "none"}}`,
 		`{"command": "a", "args": ["${HOME}"], "env": {"A": "1"}, "headers": {"X": "y"}, "disabled": true, "type": "stdio"}`,
 	} {
 		if source(same) != was {
@@ -189,6 +192,10 @@ func TestEntryProblems(t *testing.T) {
 		{`{"command": "a", "timeout": "soon"}`, "timeout"},
 		{`{"command": "a", "start_timeout": "soon"}`, "start_timeout"},
 		{`{"command": "a", "exclude": ["[a"]}`, `"[a" is no pattern`},
+		{`{"command": "a", "sandbox": {"network": "some"}}`, `sandbox: network "some": use open, listed or none`},
+		{`{"command": "a", "sandbox": {"netwrok": "none"}}`, `sandbox: unknown field "netwrok"; write {"network": "open"`},
+		{`{"command": "a", "sandbox": {"read": "all"}}`, `write {"network": "open", "read": [], "write": []}`},
+		{`{"command": "a", "sandbox": {"write": ["~you/x"]}}`, `sandbox: write "~you/x": name a file or a folder`},
 		{`{"command": "/no/such/program"}`, "/no/such/program"},
 	}
 	for _, tt := range tests {

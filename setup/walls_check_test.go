@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/home"
+)
+
+// No sandbox lets tools at the agent's own files, whoever asks for it.
+func TestSandboxOfOwnFiles(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	for list, want := range map[string]string{
+		"write: [data, workspace/x, /srv]": "",
+		"read: [data, rules.md]":           "",
+		"write: [data, /]":                 "rouse.yaml: line 2: sandbox.write[1] / holds the home itself",
+		"write: [.]":                       "holds the home itself",
+		"write: ['" + h.Dir + "/..']":      "holds the home itself",
+		"write: [bin]":                     "is among the agent's own files; name another folder",
+		"write: [scratchpad/x]":            "is among the agent's own files",
+		"read: [data, .env]":               "rouse.yaml: line 2: sandbox.read[1] ",
+	} {
+		if err := os.WriteFile(h.Config(), []byte("posture: careful\nsandbox: {"+list+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(h, Process{Now: time.Now})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", list, err, want)
+		}
+	}
+	s := open(t, map[string]string{".mcp.json": `{"mcpServers": {"x": {"command": "a", "sandbox": {"write": ["logs"]}}, "y": {"command": "a"}}}`})
+	if c, err := s.Servers(); err != nil || !strings.Contains(c.Servers[0].Problem, "sandbox: write ") || c.Servers[1].Problem != "" {
+		t.Errorf("%+v, %v", c.Servers, err)
+	}
+}
