@@ -19,6 +19,10 @@ const (
 	Count      Promise = "count"      // the number of processes is bounded
 )
 
+func promises() []Promise {
+	return []Promise{OwnFiles, Writes, Reads, Attributes, NoNetwork, Hosts, Services, Processes, Tree, Privileges, Memory, Count}
+}
+
 // Hold is a promise, and what keeps it on this machine.
 type Hold struct {
 	Promise Promise
@@ -26,4 +30,81 @@ type Hold struct {
 	By string
 	// Lacks says what is not kept, or not wholly, and what would bring it.
 	Lacks string
+}
+
+// keeper is a way in which a back-end keeps a promise. Of several for one promise the
+// first counts whose condition holds.
+type keeper struct {
+	Hold
+	when func(*Box) bool // nil: always
+}
+
+// Holds says of each promise that the policy asks for what keeps it here.
+func (b *Box) Holds() []Hold {
+	var holds []Hold
+	for _, p := range promises() {
+		if b.policy.asks(p) {
+			holds = append(holds, b.keeps(p))
+		}
+	}
+	return holds
+}
+
+// keeps looks for what keeps a promise.
+func (b *Box) keeps(p Promise) Hold {
+	for _, k := range b.keepers() {
+		if k.Promise == p && (k.when == nil || k.when(b)) {
+			return k.Hold
+		}
+	}
+	return Hold{Promise: p, Lacks: "not kept here"}
+}
+
+// keepers is the column of the table that this machine and policy use.
+func (b *Box) keepers() []keeper {
+	switch {
+	case b.system.Bubblewrap != "":
+		return append(bubblewrapKeeps(), bothKeep()...)
+	case b.system.landlocks():
+		return append(landlockKeeps(), bothKeep()...)
+	}
+	return nothingKeeps()
+}
+
+// asks says whether a policy asks for what a promise is about.
+func (p Policy) asks(what Promise) bool {
+	switch what {
+	case NoNetwork:
+		return p.Network == None
+	case Hosts:
+		return p.Network == Listed
+	case Memory:
+		return p.Limits.Memory > 0
+	case Count:
+		return p.Limits.Processes > 0
+	}
+	return true
+}
+
+// bothKeep is what either back-end keeps in the same way.
+func bothKeep() []keeper {
+	inCgroup := func(b *Box) bool { return b.system.Cgroup != "" }
+	held := func(b *Box) bool { return b.system.Tracing }
+	const more = "of each process, not of all together: that takes a unit of systemd with Delegate=yes"
+	return []keeper{
+		{Hold{Memory, "cgroup", ""}, inCgroup},
+		{Hold{Memory, "rlimit", more}, held},
+		{Hold{Memory, "rlimit", more + "; and set only just after a start, as tracing is refused here"}, nil},
+		{Hold{Count, "cgroup", ""}, inCgroup},
+		{Hold{Count, "", "the number of processes is not bounded: that takes a unit of systemd with Delegate=yes"}, nil},
+	}
+}
+
+// nothingKeeps is what is said where no sandbox can be had.
+func nothingKeeps() []keeper {
+	var list []keeper
+	for _, p := range promises() {
+		list = append(list, keeper{Hold{p, "", ErrNone.Error()}, nil})
+	}
+	return list
 }

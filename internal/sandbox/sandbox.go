@@ -146,6 +146,7 @@ type System struct {
 	Bubblewrap string // the program, where a probe found that it works; "" is none
 	Landlock   int    // its ABI; below 2 it is not used
 	Seccomp    bool
+	Tracing    bool   // a child can be held before its first instruction
 	Cgroup     string // a folder of cgroup v2 in which cgroups with controllers can be made; "" is none
 }
 

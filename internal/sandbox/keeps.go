@@ -1,0 +1,30 @@
+package sandbox
+
+// bubblewrapKeeps is the column of bubblewrap.
+func bubblewrapKeeps() []keeper {
+	return nil
+}
+
+// landlockKeeps is the column of Landlock and seccomp.
+func landlockKeeps() []keeper {
+	abi := func(n int) func(*Box) bool { return func(b *Box) bool { return b.system.Landlock >= n } }
+	sockets := func(b *Box) bool { return b.policy.UnixSockets }
+	const wrap = "; bubblewrap would (apt install bubblewrap)"
+	return []keeper{
+		{Hold{OwnFiles, "Landlock", "their names, sizes and times are seen"}, abi(3)},
+		{Hold{OwnFiles, "Landlock and seccomp", "their names, sizes and times are seen"}, nil},
+		{Hold{Writes, "Landlock", ""}, abi(3)},
+		{Hold{Writes, "Landlock and seccomp", ""}, nil},
+		{Hold{Reads, "Landlock", "names, sizes and times of files are seen"}, nil},
+		{Hold{Attributes, "", "Landlock does not keep the user's own files from chmod, chown and touch" + wrap}, nil},
+		{Hold{NoNetwork, "seccomp", "a service with a unix socket may reach it: unix_sockets: false"}, sockets},
+		{Hold{NoNetwork, "seccomp", ""}, nil},
+		{Hold{Hosts, "", "no list can be kept, so there is no network at all" + wrap + " keep it"}, nil},
+		{Hold{Services, "", "Landlock cannot tell one unix socket from another: unix_sockets: false"}, sockets},
+		{Hold{Services, "seccomp", ""}, nil},
+		{Hold{Processes, "Landlock", ""}, abi(6)},
+		{Hold{Processes, "Landlock", "signals reach the user's other processes: Linux 6.12 or bubblewrap would keep them off"}, nil},
+		{Hold{Tree, "", "what a killed Rouse leaves is ended at its next wake" + wrap + " end it at once"}, nil},
+		{Hold{Privileges, "no_new_privs", ""}, nil},
+	}
+}

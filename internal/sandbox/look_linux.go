@@ -1,0 +1,51 @@
+package sandbox
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Look finds out what this machine has, all but bubblewrap, which takes a probe.
+func Look() System {
+	return System{Landlock: landlockABI(), Seccomp: seccompWorks(), Tracing: tracingWorks()}
+}
+
+// landlockABI is that of the kernel, 0 if it has none. Where the scope of signals
+// keeps a thread from signalling the other threads of its process, as Go does, it is
+// the one before: without scopes.
+func landlockABI() int {
+	const version, errata = 1, 2
+	n, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
+	if e != 0 {
+		return 0
+	}
+	mended, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, errata)
+	const signals = 1 << 1
+	if e != 0 || mended&signals == 0 {
+		return min(int(n), 5)
+	}
+	return int(n)
+}
+
+// seccompWorks says whether filters can be set, on an architecture that ours know.
+func seccompWorks() bool {
+	_, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0)
+	return err == nil && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")
+}
+
+// tracingWorks says whether a child can be held by ptrace(2): container engines of old
+// refuse it, so do Yama and another tracer. There is no process 0 to detach from.
+func tracingWorks() bool {
+	if unix.PtraceDetach(0) != unix.ESRCH {
+		return false
+	}
+	yama, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if err == nil && bytes.TrimSpace(yama)[0] > '1' {
+		return false
+	}
+	status, err := os.ReadFile("/proc/thread-self/status")
+	return err == nil && bytes.Contains(status, []byte("\nTracerPid:\t0\n"))
+}

@@ -1,0 +1,43 @@
+package sandbox
+
+import "testing"
+
+// TestHolds: each promise that is asked for has a row for every machine, and what
+// nothing keeps, or not wholly, says what it lacks.
+func TestHolds(t *testing.T) {
+	policies := []Policy{
+		{Network: Open},
+		{Network: None, Limits: Limits{Memory: 1, Processes: 1}},
+		{Network: Listed, UnixSockets: true, Limits: Limits{Memory: 1}},
+	}
+	for name, s := range map[string]System{
+		"nothing": {}, "first ABI": {Landlock: 1, Seccomp: true}, "no seccomp": {Landlock: 7},
+		"old": {Landlock: 2, Seccomp: true}, "new": {Landlock: 7, Seccomp: true, Tracing: true, Cgroup: "/x"},
+	} {
+		for _, p := range policies {
+			b := New(p, s)
+			kept := 0
+			for _, h := range b.Holds() {
+				if h.By == "" && h.Lacks == "" || h.Lacks == "not kept here" {
+					t.Errorf("%s, network %s: %s: no row", name, p.Network, h.Promise)
+				}
+				if h.By != "" {
+					kept++
+				}
+			}
+			if kept > 0 != s.landlocks() {
+				t.Errorf("%s, network %s: %d promises are kept", name, p.Network, kept)
+			}
+		}
+	}
+}
+
+// TestAsks: what a policy does not ask for is not shown.
+func TestAsks(t *testing.T) {
+	for _, h := range New(Policy{Network: Open}, System{}).Holds() {
+		switch h.Promise {
+		case NoNetwork, Hosts, Memory, Count:
+			t.Errorf("%s is shown", h.Promise)
+		}
+	}
+}
