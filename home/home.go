@@ -191,6 +191,13 @@ func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 // Program is the rouse that bin/run.sh builds.
 func (h Home) Program() string { return filepath.Join(h.Bin(), "rouse") }
 
+// Temp is the folder of the temporary files of tools.
+func (h Home) Temp() string { return filepath.Join(h.Dir, "tmp") }
+
+// Cache is the folder of what tools keep from one cycle to the next, such as
+// packages that were downloaded.
+func (h Home) Cache() string { return filepath.Join(h.Dir, "cache") }
+
 // Served is the folder of the notebooks that are run for others.
 func (h Home) Served() string { return filepath.Join(h.Dir, "served") }
 

@@ -37,7 +37,7 @@ func Owned() []Own {
 		{"approvals.yaml", Hidden, true}, {"inbox", Hidden, true}, {"STOP", Hidden, false},
 		{"rouse.yaml", Hidden, true}, {"prices.yaml", Hidden, true}, {".mcp.json", Hidden, true}, {".mcp.lock.json", Hidden, true},
 		{"rules.md", ReadOnly, false}, {"bin", ReadOnly, false}, {"skills", ReadOnly, false}, {"examples", ReadOnly, false}, {".git", ReadOnly, false},
-		{"workspace", Writable, true},
+		{"workspace", Writable, true}, {"tmp", Writable, true}, {"cache", Writable, true},
 	}
 }
 
@@ -79,6 +79,11 @@ func (h Home) among(key, dir string, refused func(Access) bool) error {
 		}
 	}
 	return nil
+}
+
+// IsTemp says whether a path is in the folder of temporary files, or is that.
+func (h Home) IsTemp(path string) bool {
+	return wayTo(Resolved(path)).through(filepath.Join(Resolved(h.Dir), "tmp"))
 }
 
 // Resolved is a path without links, as far as it exists.

@@ -259,9 +259,19 @@ func (s *Setup) Heartbeat() notify.Heartbeat {
 func (s *Setup) Retention() *retention.Store {
 	r := s.Config.Retention
 	return &retention.Store{
-		Home: s.Home, Now: s.Now,
+		Home: s.Home, Now: s.Now, Temp: s.temp(),
 		Policy: retention.Policy{Keep: time.Duration(r.Keep), KeepFailed: time.Duration(r.KeepFailed)},
 	}
+}
+
+// temp is the folder of temporary files, which is the home's own only where it has
+// walls, and nobody keeps there what is to stay.
+func (s *Setup) temp() string {
+	w := s.Config.Walls()
+	if !w.Stand() || slices.ContainsFunc(append(w.Write, s.Home.Folder(s.Config.Workspace)), s.Home.IsTemp) {
+		return ""
+	}
+	return s.Home.Temp()
 }
 
 // credentials are what the connections of a home come to.

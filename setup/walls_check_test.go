@@ -35,3 +35,19 @@ func TestSandboxOfOwnFiles(t *testing.T) {
 		t.Errorf("%+v, %v", c.Servers, err)
 	}
 }
+
+// Temporary files go where the home has walls, and not those that somebody keeps.
+func TestTemp(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                                      false,
+		"posture: careful\n":                    true,
+		"posture: open\nsandbox: {mode: 'off'}": false,
+		"posture: careful\nworkspace: tmp/w\n":  false,
+		"posture: careful\nsandbox: {write: [data, tmp/keep]}\n": false,
+	} {
+		s := open(t, map[string]string{"rouse.yaml": text})
+		if got := s.Retention().Temp; got != "" != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

@@ -1,6 +1,6 @@
 // Package retention removes what old cycles have left: their journals, logs and
-// snapshots. Beside that it begins logs anew that would only grow, and touches
-// nothing else.
+// snapshots. Beside that it begins logs anew that would only grow, removes
+// temporary files of tools, and touches nothing else.
 //
 // A cycle's files go together once the newest of them is older than the policy
 // says, the journal last, so that what is left by an interruption is removed the
@@ -37,6 +37,7 @@ type Policy struct {
 type Store struct {
 	Home   home.Home
 	Policy Policy
+	Temp   string           // the folder of temporary files; "" is none
 	Disk   disk.FS          // nil is the machine's
 	Now    func() time.Time // nil is time.Now
 }
@@ -82,7 +83,7 @@ func (s Store) Apply(ctx context.Context) (Removed, error) {
 			err = cmp.Or(err, s.remove(c, &r))
 		}
 	}
-	err = cmp.Or(err, s.turn(&r), s.copies(ctx, at, &r), s.mark())
+	err = cmp.Or(err, s.turn(&r), s.copies(ctx, at, &r), s.temp(ctx, at, &r), s.mark())
 	if err != nil {
 		return r, fmt.Errorf("retention: %w", err)
 	}
