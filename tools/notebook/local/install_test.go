@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rouse/internal/proc"
+	"rouse/internal/sweep"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/notebooktest"
 )
@@ -65,11 +66,32 @@ func recorded(t testing.TB, r *Runtime) string {
 // said, and recorded only if that went well.
 func TestInstall(t *testing.T) {
 	t.Parallel()
+	notebooktest.NeedPython(t)
 	c, links := offline(t)
+	c.Limits.Idle = 2 * time.Second
+	c.Runner = withUV(t, filepath.Join(links, "said"), `python=$4; shift 5
+[ "$1" != rouseb ] || sleep 3 # longer than a cell may be idle
+for p; do
+	"$python" -c 'import site, sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(site.getsitepackages()[0])' $UV_FIND_LINKS/${p%%>*}-1.0-py3-none-any.whl || exit 1
+	echo "+ $p"
+done`)
+	installs(t, c, links)
+}
+
+// TestInstallByPip is the same with Python's own tools, which take seconds.
+func TestInstallByPip(t *testing.T) {
+	t.Parallel()
+	if sweep.Of(true, false, false) {
+		t.Skip("seconds: set ROUSE_SWEEP=wide")
+	}
+	c, links := offline(t)
+	installs(t, c, links)
+}
+
+func installs(t *testing.T, c Config, links string) {
 	wheel(t, links, "rousea", "41")
 	wheel(t, links, "rouseb", "'b'")
-	c.Limits.Idle = 100 * time.Millisecond // shorter than any installation
-	r := open(t, c)
+	r := reopen(t, c, t.TempDir())
 	var log bytes.Buffer
 	if err := r.Install(t.Context(), []string{"rousea>=1"}, &log); err != nil || !strings.Contains(log.String(), "rousea") {
 		t.Fatalf("%v\n%s", err, log.String())
@@ -93,7 +115,7 @@ func TestInstallsAtOnce(t *testing.T) {
 	t.Parallel()
 	notebooktest.NeedPython(t)
 	c, links := offline(t)
-	c.Runner = &proc.Runner{Env: append(environ(), "PATH="+fakeUV(t, filepath.Join(links, "said"))+":"+os.Getenv("PATH"))}
+	c.Runner = withUV(t, filepath.Join(links, "said"), "")
 	r := open(t, c)
 	x := notebooktest.Exec(t, r, "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(8) as pool: list(pool.map(install, 'abcdefgh'))")
 	notebooktest.Want(t, x, "")
@@ -109,7 +131,7 @@ func TestMadeAnew(t *testing.T) {
 	notebooktest.NeedPython(t)
 	c, links := offline(t)
 	said := filepath.Join(links, "said")
-	c.Runner = &proc.Runner{Env: append(environ(), "PATH="+fakeUV(t, said)+":"+os.Getenv("PATH"))}
+	c.Runner = withUV(t, said, "")
 	r := reopen(t, c, t.TempDir())
 	anew(t, r)
 	for _, e := range []string{"venv --seed --python python3 --system-site-packages " + r.path(venvName) + " [" + links + "]\n",
@@ -131,19 +153,19 @@ func TestMadeAnewByPip(t *testing.T) {
 	notebooktest.Want(t, notebooktest.Exec(t, r, "import rousea, rouseb; rousea.value"), "41")
 }
 
-// fakeUV is a folder with a uv that says what it was asked, makes environments
-// without pip, which is quick, and installs nothing.
-func fakeUV(t *testing.T, said string) string {
+// withUV has a uv that says what it was asked, makes environments without pip,
+// which is quick, and installs by a script.
+func withUV(t *testing.T, said, install string) *proc.Runner {
 	bin := t.TempDir()
 	script := `#!/bin/sh
 echo "$@ [$UV_FIND_LINKS]" >> ` + said + `
 for last; do :; done
 [ "$1" = pip ] || exec python3 -m venv --without-pip --system-site-packages "$last"
-`
+` + install + "\n"
 	if err := os.WriteFile(filepath.Join(bin, "uv"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return bin
+	return &proc.Runner{Env: append(environ(), "PATH="+bin+":"+os.Getenv("PATH"))}
 }
 
 func anew(t *testing.T, r *Runtime) {

@@ -11,7 +11,7 @@ import (
 	"rouse/tools/notebook/notebooktest"
 )
 
-// shared is one environment for all tests: making one takes seconds.
+// shared is one environment for all tests, without pip: that takes seconds.
 type shared struct {
 	once sync.Once
 	dir  string
@@ -39,7 +39,8 @@ func (s *shared) venv(t testing.TB) string {
 			return
 		}
 		var r *Runtime
-		if r, s.err = (Config{Runner: &proc.Runner{Env: environ()}, Workspace: s.dir}).Open(s.dir); s.err == nil {
+		runner := &proc.Runner{Env: append(environ(), "PATH="+notebooktest.UV(t))}
+		if r, s.err = (Config{Runner: runner, Workspace: s.dir}).Open(s.dir); s.err == nil {
 			s.err = r.environment(t.Context())
 		}
 	})
