@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -66,11 +67,11 @@ func (r *rig) stays(ready func(line string), args ...string) {
 		ready(line)
 	}
 	r.await("found")
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		r.t.Fatal(err)
 	}
 	_, _ = io.Copy(io.Discard, out)
-	_ = cmd.Wait() // 130
+	_ = cmd.Wait() // 143
 }
 
 // served opens a notebook at a server that was started.

@@ -159,7 +159,8 @@ func TestReadOnlyHome(t *testing.T) {
 	r.goesOn()
 }
 
-// limited is the program under a limit of the shell's ulimit.
+// limited is the program under a limit of the shell's ulimit, without descriptors
+// that the test was started with.
 func (r *rig) limited(limit string) outcome {
 	r.t.Helper()
 	cmd, cancel := r.command("run")
@@ -168,7 +169,7 @@ func (r *rig) limited(limit string) outcome {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "ulimit " + limit + " && exec " + path + " run"}
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit " + limit + " && exec " + path + " run"}
 	return r.finish(cmd, cmd.Start)
 }
 
