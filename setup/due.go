@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"rouse/agent"
@@ -51,7 +54,10 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 		return err
 	}
 	again := s.attempt(slot)
+	wrote = nil
+	stop := looking(slot)
 	ran := run(slot.Task)
+	stop()
 	res := schedule.Result{Cycle: ran.Report.Cycle, Exit: ran.Exit, Awake: errors.Is(ran.Err, home.ErrAwake), Again: *again}
 	if res.Awake {
 		res.Error = text.Line(s.Redactor().String(s.holder()), 300)
@@ -59,7 +65,6 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 		why := strings.TrimPrefix(ran.Err.Error(), "cycle "+res.Cycle+": ") // which the ledger has beside it
 		res.Error = text.Line(s.Redactor().String(why), 300)
 	}
-	wrote = nil
 	settled := slot.Settle(res)
 	tell = s.tellSlots(slices.DeleteFunc(slices.Clone(wrote), func(r schedule.Record) bool { return !r.GaveUp() }))
 	s.tellBlocked(&tell, wrote)
@@ -68,6 +73,33 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 		return settled
 	}
 	return cmp.Or(ran.Err, settled)
+}
+
+// firstLook is when an awake cycle first looks for slots that came due, and lookEvery
+// how often from then on: where cron starts a process each minute, that one is first.
+const firstLook, lookEvery = 90 * time.Second, time.Minute
+
+// looking looks for slots that come due while a cycle is awake. One that replaces the
+// cycle ends it as another process would.
+func looking(slot *schedule.Attempt) (stop func()) {
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	wg.Go(func() {
+		timer := time.NewTimer(firstLook)
+		defer timer.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-timer.C:
+			}
+			if replaced, err := slot.Look(); err == nil && replaced {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			}
+			timer.Reset(lookEvery)
+		}
+	})
+	return func() { close(done); wg.Wait() }
 }
 
 // attempt tells the agent which cycle of a slot it runs; the result is when the slot

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"rouse/agent/budget"
@@ -183,4 +184,25 @@ func need(t *testing.T, s *Setup) (tokens int64, money budget.Money) {
 		t.Fatal(err, line)
 	}
 	return int64(r.Tokens), r.Money
+}
+
+// Promise: under systemd and launchd, which start nothing beside an awake cycle, its slots
+// are what they are under cron: a long cycle has none that nobody was there for.
+func TestSlotsOfALongCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, map[string]string{"rules.md": "x", "scratchpad/active.yaml": "", "rouse.yaml": "schedule: '*/5 * * * *'\n"})
+		s.Slots().Since = time.Now().Add(-time.Minute)
+		if err := s.RunDue(func(string) Ran { time.Sleep(32 * time.Minute); return Ran{} }); err != nil {
+			t.Fatal(err)
+		}
+		list, err := s.NewestSlots(20)
+		if err != nil || len(list) != 7 {
+			t.Fatal(list, err)
+		}
+		for _, r := range list[:6] { // the newest come first
+			if r.Status != schedule.Skipped || r.Reason != schedule.ReasonOverlap {
+				t.Errorf("the slot of %s is %s %s, while a cycle was awake", r.Slot, r.Status, r.Reason)
+			}
+		}
+	})
 }

@@ -214,21 +214,38 @@ func (t *Attempt) Settle(res Result) error {
 }
 
 func (l *Ledger) settle(entries List, r Record) error {
+	_, err := l.look(entries, r)
+	return err
+}
+
+// look accounts for every slot up to now and takes none; more is written behind that.
+func (l *Ledger) look(entries List, more ...Record) (*accounting, error) {
 	unlock, err := l.lock()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
 	a, have, err := l.account(entries)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range a.ready {
 		if !c.waits && len(a.Open) > 0 {
 			a.wait(c.entry, c.as, c.slot)
 		}
 	}
-	return l.tell(have, append(a.lines, a.add(r)))
+	for _, r := range more {
+		a.lines = append(a.lines, a.add(r))
+	}
+	return a, l.tell(have, a.lines)
+}
+
+// Look accounts for the slots that came while the cycle is awake, as systemd and
+// launchd start nothing beside it that would. It says whether one of them replaces
+// the cycle, which is then to end.
+func (t *Attempt) Look() (replaced bool, err error) {
+	a, err := t.ledger.look(t.entries)
+	return err == nil && a.replace != nil, wrap(err)
 }
 
 // tell writes lines, and says so.
