@@ -44,6 +44,8 @@ func systemdWord(s string) string {
 // systemdPath is the value of a setting that takes a path, where quotes are none.
 func systemdPath(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
+// service is the unit of a cycle. It alone is told to end, and ends what it has
+// started; to be told is no failure.
 func (j Job) service() string {
 	env := "Environment=" + strings.ReplaceAll(systemdWord("PATH="+j.path), "$$", "$") + "\n"
 	if j.zone != "" {
@@ -57,8 +59,9 @@ Description=Rouse: wake %[2]s if a slot is due
 Type=oneshot
 WorkingDirectory=%[2]s/
 %[3]sExecStart=%[4]s run --due --home %[5]s --mail
+KillMode=mixed
 TimeoutStopSec=60
-SuccessExitStatus=3 75
+SuccessExitStatus=3 75 143
 `, j.home.Dir, systemdPath(j.home.Dir), env, systemdWord(j.Program), systemdWord(j.home.Dir))
 }
 
@@ -103,9 +106,15 @@ func (j Job) putFiles(via string) (hint string, err error) {
 		return "", err
 	}
 	if via == "systemd" {
+		if err := j.answers(); err != nil {
+			return "", err
+		}
 		if err := j.verify(files); err != nil {
 			return "", err
 		}
+	}
+	if err := j.removeOthers(via, files[0].path); err != nil {
+		return "", err
 	}
 	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
@@ -120,14 +129,22 @@ func (j Job) putFiles(via string) (hint string, err error) {
 		_, err = j.tool(nil, "launchctl", "load", "-w", files[0].path)
 		return "", err
 	}
-	if _, err = j.tool(nil, "systemctl", "--user", "daemon-reload"); err == nil {
-		_, err = j.tool(nil, "systemctl", "--user", "enable", "--now", j.name()+".timer")
-	}
-	if err == nil {
-		hint = "so that it also runs while you are not logged in, call: loginctl enable-linger"
-	}
-	return hint, err
+	return j.startTimer()
 }
+
+// removeOthers removes what was installed for the home by another path to it.
+func (j Job) removeOthers(via, own string) (err error) {
+	dir := filepath.Dir(own)
+	for _, path := range j.written(dir) {
+		if unitName(path) != unitName(own) {
+			err = cmp.Or(err, j.removeUnit(via, dir, unitName(path)))
+		}
+	}
+	return err
+}
+
+// unitName is the name of a unit, without its kind.
+func unitName(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }
 
 // verify lets systemd check the units before they are installed, where it can.
 func (j Job) verify(files []unit) error {
@@ -165,14 +182,17 @@ func (j Job) removeFiles(via string) (found bool, err error) {
 	names := map[string]bool{}
 	for _, path := range append(j.written(filepath.Dir(files[0].path)), files[0].path, files[len(files)-1].path) {
 		if _, err := os.Lstat(path); err == nil {
-			names[strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))] = true
+			names[unitName(path)] = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		err = cmp.Or(err, j.removeUnit(via, filepath.Dir(files[0].path), name))
 	}
 	if via == "systemd" && len(names) > 0 {
-		_, _ = j.tool(nil, "systemctl", "--user", "daemon-reload") // one that does not run knows nothing of them
+		_, _ = j.systemctl("daemon-reload") // one that does not run knows nothing of them
+		for name := range names {
+			_, _ = j.systemctl("reset-failed", name+".service") // else one that failed stays listed
+		}
 	}
 	return len(names) > 0, err
 }
@@ -183,7 +203,7 @@ func (j Job) removeUnit(via, dir, name string) (err error) {
 	path := filepath.Join(dir, name)
 	files := []string{path + ".plist"}
 	if via == "systemd" {
-		_, _ = j.tool(nil, "systemctl", "--user", "disable", "--now", name+".timer")
+		_, _ = j.systemctl("disable", "--now", name+".timer")
 		files = []string{path + ".service", path + ".timer", filepath.Join(dir, "timers.target.wants", name+".timer")}
 	} else {
 		_, _ = j.tool(nil, "launchctl", "unload", "-w", files[0])
@@ -193,7 +213,10 @@ func (j Job) removeUnit(via, dir, name string) (err error) {
 			err = cmp.Or(err, e)
 		}
 	}
-	if state, failed := j.tool(nil, "systemctl", "--user", "is-active", name+".timer"); via == "systemd" && failed == nil && strings.TrimSpace(state) == "active" {
+	if via != "systemd" {
+		return err
+	}
+	if active, _, failed := j.timerState(name); failed == nil && active == "active" {
 		err = cmp.Or(err, fmt.Errorf("its files are removed, but its timer still runs; call: systemctl --user stop %s.timer", name))
 	}
 	return err
@@ -210,9 +233,7 @@ func (j Job) written(dir string) (list []string) {
 		}
 		text := string(data)
 		if strings.HasSuffix(path, ".plist") {
-			_, text, _ = strings.Cut(text, "<key>WorkingDirectory</key><string>")
-			text, _, _ = strings.Cut(text, "</string>")
-			text = html.UnescapeString(text)
+			text = plistString(text, "WorkingDirectory")
 		} else {
 			text, _, _ = strings.Cut(strings.TrimPrefix(text, writtenFor), "; removed by")
 		}

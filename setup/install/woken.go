@@ -1,9 +1,10 @@
 package install
 
 import (
-	"fmt"
+	"cmp"
 	"html"
 	"os"
+	"path/filepath"
 	"rouse/setup"
 	"slices"
 	"strings"
@@ -19,8 +20,8 @@ func (j Job) Woken(s *setup.Setup) (prefix string, checks []setup.Check) {
 		}
 	}
 	for _, via := range []string{"systemd", "launchd"} {
-		if c, ok := j.checkUnits(via); ok {
-			return j.prefix(), c
+		if path, unit, ok := j.unit(via); ok {
+			return j.given(unit).prefix(), j.checkUnit(via, path, unit)
 		}
 	}
 	if sum, err := s.Slots().Summary(s.Config.Schedule); err == nil && sum.Last != nil && len(sum.Problems) == 0 {
@@ -65,31 +66,59 @@ func (j Job) starts(unit string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(unit, word) })
 }
 
-// checkUnits looks at the home's unit files, if there are any.
-func (j Job) checkUnits(via string) ([]setup.Check, bool) {
+// unit is the home's file that says what is started, if there is one, by whatever
+// path to the home it was written for.
+func (j Job) unit(via string) (path, text string, ok bool) {
 	files, err := j.files(via)
 	if err != nil {
-		return nil, false
+		return "", "", false
 	}
-	text, err := os.ReadFile(files[0].path)
-	if err != nil {
-		return nil, false
+	for _, path := range append([]string{files[0].path}, j.written(filepath.Dir(files[0].path))...) {
+		if filepath.Ext(path) == ".timer" {
+			continue
+		}
+		if text, err := os.ReadFile(path); err == nil {
+			return path, string(text), true
+		}
 	}
-	c := setup.Check{Check: "woken", Found: "by " + via + ", every minute"}
-	if !j.starts(string(text)) {
-		c.Found, c.Hint = files[0].path+" starts another program than this one, "+j.Program, "call rouse install --via "+via+" again"
-		return []setup.Check{c}, true
+	return "", "", false
+}
+
+// given is the job with what its unit gives it, perhaps not what this terminal has.
+func (j Job) given(unit string) Job {
+	j.path, j.zone = cmp.Or(variable(unit, "PATH"), j.path), variable(unit, "TZ")
+	return j
+}
+
+// variable is what a unit, as install writes it, sets a variable to.
+func variable(unit, name string) string {
+	if _, set, ok := strings.Cut(unit, "<key>EnvironmentVariables</key>"); ok {
+		return plistString(set, name)
+	}
+	for line := range strings.Lines(unit) {
+		if word, ok := strings.CutPrefix(strings.TrimSpace(line), `Environment="`+name+"="); ok {
+			return strings.NewReplacer(`\\`, `\`, `\"`, `"`, "%%", "%").Replace(strings.TrimSuffix(word, `"`))
+		}
+	}
+	return ""
+}
+
+// plistString is the string of a key in a plist as install writes it.
+func plistString(plist, key string) string {
+	_, value, _ := strings.Cut(plist, "<key>"+key+"</key><string>")
+	value, _, _ = strings.Cut(value, "</string>")
+	return html.UnescapeString(value)
+}
+
+// checkUnit looks at the home's unit, and whether it is started.
+func (j Job) checkUnit(via, path, unit string) []setup.Check {
+	if !j.starts(unit) {
+		return []setup.Check{{Check: "woken", Found: path + " starts another program than this one, " + j.Program, Hint: "call rouse install --via " + via + " again"}}
 	}
 	if via == "systemd" {
-		if state, err := j.tool(nil, "systemctl", "--user", "is-active", j.name()+".timer"); err != nil {
-			c.Found, c.Hint = "its timer is not active: "+strings.TrimSpace(state+err.Error()), "call rouse install --via systemd again"
-			return []setup.Check{c}, true
-		}
-		if linger, err := j.tool(nil, "loginctl", "show-user", fmt.Sprint(os.Getuid()), "--property=Linger", "--value"); err == nil && strings.TrimSpace(linger) == "no" {
-			c.Found, c.Hint = "its timer ends when you log out", "call: loginctl enable-linger"
-			return []setup.Check{c}, true
+		if c, ok := j.checkTimer(unitName(path)); !ok {
+			return []setup.Check{c}
 		}
 	}
-	c.OK = true
-	return append([]setup.Check{c}, dated(string(text))...), true
+	return append([]setup.Check{{Check: "woken", OK: true, Found: "by " + via + ", every minute"}}, dated(unit)...)
 }
