@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"rouse/internal/disk"
+	"rouse/internal/lazy"
 	"rouse/internal/proc"
 )
 
@@ -44,8 +45,9 @@ func systemdWord(s string) string {
 // systemdPath is the value of a setting that takes a path, where quotes are none.
 func systemdPath(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// service is the unit of a cycle. It alone is told to end, and ends what it has
-// started; to be told is no failure.
+// service is the unit of a cycle. Rouse alone is told to end, and ends what it has
+// started; to be told is no failure. A tool that the kernel kills for want of memory
+// is a result like any other, and ends no cycle.
 func (j Job) service() string {
 	env := "Environment=" + strings.ReplaceAll(systemdWord("PATH="+j.path), "$$", "$") + "\n"
 	if j.zone != "" {
@@ -60,6 +62,7 @@ Type=oneshot
 WorkingDirectory=%[2]s/
 %[3]sExecStart=%[4]s run --due --home %[5]s --mail
 KillMode=mixed
+OOMPolicy=continue
 TimeoutStopSec=60
 SuccessExitStatus=3 75 143
 `, j.home.Dir, systemdPath(j.home.Dir), env, systemdWord(j.Program), systemdWord(j.home.Dir))
@@ -163,6 +166,7 @@ func (j Job) verify(files []unit) error {
 	}
 	// It wants a folder of a login; of what it ignores it only speaks.
 	_, said, err := j.call(proc.Command{Argv: argv, Env: []string{"XDG_RUNTIME_DIR=" + dir}})
+	said = oldSystemd().ReplaceAllString(said, "")
 	switch {
 	case err != nil && strings.Contains(err.Error(), "no such program"):
 		return nil
@@ -171,6 +175,9 @@ func (j Job) verify(files []unit) error {
 	}
 	return err
 }
+
+// oldSystemd is what one before version 243 says of a key that it leaves out.
+var oldSystemd = lazy.Regexp(`(?m)^.*'OOMPolicy'.*\n?`)
 
 // removeFiles removes what is there of the home's files, also where the system was
 // never told of them, or cannot be.

@@ -52,6 +52,8 @@ func dated(installed string) []setup.Check {
 	switch {
 	case strings.Contains(installed, sources), strings.Contains(installed, "\nEnvironmentFile="):
 		how = "other programs than rouse hold the values of .env"
+	case strings.Contains(installed, "\n[Service]\n") && !strings.Contains(installed, "\nOOMPolicy="):
+		how = "a tool that runs out of memory ends its cycle"
 	case strings.Contains(installed, redirects):
 		how = "what goes wrong is in logs/due.log alone, and cron mails none of it"
 	default:
