@@ -26,6 +26,12 @@ func (a *app) suggest(root *cobra.Command) {
 	for _, name := range []string{"exec", "view", "dump", "install", "cancel", "reset", "remove"} {
 		verb("notebook", name).ValidArgsFunction = a.oneOf(a.notebookNames)
 	}
+	verb("allow").ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return allowKinds, cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveDefault // a path
+	}
 	_ = verb("observation", "list").RegisterFlagCompletionFunc("cycle", a.oneOf(a.cycleIDs))
 	_ = verb("cost").RegisterFlagCompletionFunc("by", cobra.FixedCompletions(costRows, cobra.ShellCompDirectiveNoFileComp))
 	_ = verb("install").RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"cron", "systemd", "launchd"}, cobra.ShellCompDirectiveNoFileComp))
