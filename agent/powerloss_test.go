@@ -46,29 +46,27 @@ func TestPowerLossOfANewHomeAndAfterErrors(t *testing.T) {
 // What leaves the memory is not lost with the power, nor put away twice.
 func TestPowerLossWhileTidying(t *testing.T) {
 	points := 0
-	for _, mode := range []disktest.Mode{disktest.CrashBefore, disktest.CrashHalf} {
-		disktest.Sweep(t, []disktest.Fault{{Mode: mode}}, func(f *disktest.Faulty) {
-			r := newRig(t, filepath.Join(quickDir(t), "home"), crowded())
-			defer os.RemoveAll(filepath.Dir(r.home.Dir))
-			power, err := disktest.NewPowerLoss(r.home.Dir)
-			r.must(err)
-			f.FS = power
-			_, _ = r.tidyAgent(f, act("done", `{"summary":"seen"}`)).RunOnce(t.Context())
-			for seed := range uint64(disktest.Outcomes + 2) {
-				points++
-				left := r.in(fmt.Sprintf("%s.%d", r.home.Dir, seed))
-				r.must(os.Mkdir(left.home.Dir, 0o700))
-				r.must(power.Crash(left.home.Dir, seed))
-				left.now = left.now.Add(time.Minute)
-				a := left.tidyAgent(unsynced{disk.OS{}}, act("done", `{"summary":"went on"}`))
-				if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {
-					t.Fatalf("%v, seed %d: %+v, %v", f.Fault, seed, report, err)
-				}
-				left.checkTidy(t, fmt.Sprintf("%v, seed %d", f.Fault, seed), true)
-				left.checkFolded(t, fmt.Sprintf("%v, seed %d", f.Fault, seed))
+	disktest.Sweep(t, []disktest.Fault{{Mode: disktest.CrashBefore}, {Mode: disktest.CrashHalf}}, func(f *disktest.Faulty) {
+		r := newRig(t, filepath.Join(quickDir(t), "home"), crowded())
+		defer os.RemoveAll(filepath.Dir(r.home.Dir))
+		power, err := disktest.NewPowerLoss(r.home.Dir)
+		r.must(err)
+		f.FS = power
+		_, _ = r.tidyAgent(f, act("done", `{"summary":"seen"}`)).RunOnce(t.Context())
+		for seed := range uint64(disktest.Outcomes + 2) {
+			points++
+			left := r.in(fmt.Sprintf("%s.%d", r.home.Dir, seed))
+			r.must(os.Mkdir(left.home.Dir, 0o700))
+			r.must(power.Crash(left.home.Dir, seed))
+			left.now = left.now.Add(time.Minute)
+			a := left.tidyAgent(unsynced{disk.OS{}}, act("done", `{"summary":"went on"}`))
+			if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {
+				t.Fatalf("%v, seed %d: %+v, %v", f.Fault, seed, report, err)
 			}
-		})
-	}
+			left.checkTidy(t, fmt.Sprintf("%v, seed %d", f.Fault, seed), true)
+			left.checkFolded(t, fmt.Sprintf("%v, seed %d", f.Fault, seed))
+		}
+	})
 	t.Logf("finished tasks lost or doubled 0 / %d losses of power", points)
 }
 

@@ -253,23 +253,22 @@ func (l *Ledger) around(e Entry, slot time.Time) (text string) {
 // cycles that take long, kills at any write and between, woken both by the
 // minute and at the second; once with a ledger that grows, once with one that is
 // compacted all the time, then until April. ROUSE_SWEEP=full lives through three busy
-// ones of each, and to their ends.
+// ones of each, and to their ends; a quick test through spring, then autumn, in which
+// clocks change.
 func TestYear(t *testing.T) {
 	every, seeds := []string{"30 1-23/5 * * *", "15 */12 * * *", "@every 500m"}, uint64(1)
 	if sweep.Full() {
 		every, seeds = []string{"30 * * * *", "15 */2 * * *", "@every 95m"}, 3
 	}
+	year := [2]string{"2026-01-01", "2027-01-01"}
+	parts := sweep.Of([2][2]string{{"2026-02-20", "2026-04-10"}, {"2026-09-10", "2026-11-15"}}, [2][2]string{year, {"2026-01-01", "2026-04-15"}}, [2][2]string{year, year})
 	for seed := range 2 * seeds {
 		w := &world{
 			t: t, dice: rand.New(rand.NewPCG(seed/2, 1)), path: filepath.Join(t.TempDir(), "ledger.jsonl"), fs: unsynced{}, begun: map[string]int{},
-			now: at(t, "2026-01-01T00:00:00Z"), compactAt: 1 << 40, home: "home",
+			now: at(t, parts[seed%2][0]+"T00:00:00Z"), compactAt: 1 << 40, home: "home",
 		}
-		end := at(t, "2027-01-01T00:00:00Z")
 		if seed%2 == 1 {
 			w.compactAt, w.keep = 8<<10, 40
-			if seeds == 1 {
-				end = at(t, "2026-04-15T00:00:00Z")
-			}
 		}
 		w.entries = List{
 			mustNew(t, every[0], "Europe/Berlin"),
@@ -278,7 +277,7 @@ func TestYear(t *testing.T) {
 			mustNew(t, every[2], "UTC", func(e *Entry) { e.Jitter, e.Missed = 5*time.Minute, MissedSkip }),
 		}
 		start := w.now
-		w.run(end)
+		w.run(at(t, parts[seed%2][1]+"T00:00:00Z"))
 		slots, ends := w.check(start)
 		sum := 0
 		for _, n := range ends {

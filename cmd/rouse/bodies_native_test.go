@@ -79,7 +79,7 @@ func nativeBodies() []body {
 		{"all numbered 0", streamed(`{"index": 0, "id": "a", "function": {"name": "shell", "arguments": `+quoted+`}}`, `{"index": 0, "id": "b", "function": {"name": "shell", "arguments": `+quoted+`}}`), 0, 2, "[TOOL] shell"},
 		{"an id from another turn", streamed(`{"index": 7, "id": "call_1", "function": {"name": "shell", "arguments": ` + quoted + `}}`), 0, 1, "[TOOL] shell"},
 	}
-	for n := 1; n < len(args); n++ {
+	for n := 1; n < len(args); n += cutStep() {
 		list = append(list, body{name: fmt.Sprintf("arguments cut at byte %d", n), reply: calls(native("1", "shell", args[:n])), note: "arguments"})
 	}
 	return list

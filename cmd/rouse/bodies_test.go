@@ -14,6 +14,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/agent/model/modeltest"
+	"rouse/internal/sweep"
 	"rouse/scratchpad"
 )
 
@@ -90,9 +91,12 @@ func texts() []body {
 	}
 }
 
+// cutStep is how many bytes apart calls are cut.
+func cutStep() int { return sweep.Of(7, 1, 1) }
+
 // cuts is the call cut at each byte.
 func cuts() (list []body) {
-	for n := range effect {
+	for n := 0; n < len(effect); n += cutStep() {
 		list = append(list, body{name: fmt.Sprintf("cut at byte %d", n), reply: says(effect[:n]), note: parseError})
 	}
 	return list

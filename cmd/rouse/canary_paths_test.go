@@ -14,6 +14,7 @@ import (
 
 	"rouse/agent/model"
 	"rouse/agent/model/modeltest"
+	"rouse/internal/sweep"
 	"rouse/scratchpad/observation"
 	"rouse/tools/mcp/mcptest"
 )
@@ -135,9 +136,9 @@ func TestCanary(t *testing.T) {
 	c := newCanaries()
 	site := c.pages(t)
 	sinks, list := 0, slices.Concat(c.toolMeetings(site.URL), c.modelMeetings(), c.serverMeetings())
-	for _, m := range list {
+	for i, m := range list {
 		t.Run(m.name, func(t *testing.T) {
-			sinks += c.meet(t, m, strings.TrimPrefix(site.URL, "http://"))
+			sinks += c.meet(t, m, strings.TrimPrefix(site.URL, "http://"), i)
 		})
 	}
 	if c.large == 0 {
@@ -147,8 +148,9 @@ func TestCanary(t *testing.T) {
 		c.hits, sinks, len(list), len(c.needles), c.parked, c.large)
 }
 
-// meet runs the cycle, and one after it, and gives the number of sinks.
-func (c *canaries) meet(t *testing.T, m meeting, site string) (sinks int) {
+// meet runs the cycle, and one after it, and gives the number of sinks. A quick test
+// has each verb show what some of the meetings left, from the nth on.
+func (c *canaries) meet(t *testing.T, m meeting, site string, n int) (sinks int) {
 	r := newRig(t)
 	r.env = c.env
 	r.write("rouse.yaml", fmt.Sprintf("secrets: [MY_PIN]\nmodel: {retries: 1}\ntools: {http: {allow: [%q]}}\n", site))
@@ -201,8 +203,9 @@ func (c *canaries) meet(t *testing.T, m meeting, site string) (sinks int) {
 		verbs = append(verbs, "mcp list", "mcp list --json", "mcp call leaky show", "mcp call leaky say", "mcp accept leaky")
 		verbs = append(verbs, r.readings()...)
 	}
-	for _, verb := range verbs {
-		look(verb, r.rouse(strings.Fields(verb)...))
+	step := sweep.Of(4, 1, 1)
+	for i := n % step; i < len(verbs); i += step {
+		look(verbs[i], r.rouse(strings.Fields(verbs[i])...))
 	}
 	return sinks
 }

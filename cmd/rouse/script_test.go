@@ -21,6 +21,7 @@ import (
 
 	"rouse/agent/model/modeltest"
 	"rouse/home"
+	"rouse/internal/sweep"
 	"rouse/journal"
 	"rouse/tools/mcp/mcptest"
 	"rouse/tools/notebook/notebooktest"
@@ -44,9 +45,11 @@ func TestMain(m *testing.M) {
 // a second for what is started from then on ; recipes, the files of docs/recipes.md in doc ; venv FOLDER, a Python environment for a notebook
 // that has none, as making one takes seconds.
 func TestScript(t *testing.T) {
-	shared := newRig(t)
-	shared.env = append(shared.env, "PATH="+notebooktest.UV(t))
-	made := sync.OnceValue(func() outcome { return shared.rouse("notebook", "exec", "lab", "1") })
+	first := newRig(t)
+	if sweep.Of(true, false, false) { // else with pip
+		first.env = append(first.env, "PATH="+notebooktest.UV(t))
+	}
+	made := sync.OnceValue(func() outcome { return first.rouse("notebook", "exec", "lab", "1") })
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -65,7 +68,7 @@ func TestScript(t *testing.T) {
 					ts.Fatalf("%s", o.stderr)
 				}
 				ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o700))
-				ts.Check(os.Symlink(shared.path("notebooks/lab/venv"), ts.MkAbs(args[0]+"/venv")))
+				ts.Check(os.Symlink(first.path("notebooks/lab/venv"), ts.MkAbs(args[0]+"/venv")))
 			},
 		},
 		RequireUniqueNames: true,
