@@ -151,7 +151,7 @@ func (p *Process) launch() (err error) {
 	if p.group, err = p.confined.Started(pid); err != nil {
 		p.group = pid
 		p.reap()
-		return fmt.Errorf("sandbox: %w", err)
+		return fmt.Errorf("sandbox: %w", p.confined.Failed(err, p.streams.said()))
 	}
 	return nil
 }

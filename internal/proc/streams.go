@@ -196,6 +196,18 @@ func (s *streams) count(n int) int {
 	return n
 }
 
+// said is what a child wrote that was not started as it should be.
+func (s *streams) said() (said []byte) {
+	s.closeTheirs()
+	for _, o := range s.outputs {
+		Drain(o.from, make([]byte, 4<<10), func(b []byte) bool {
+			said = append(said, b...)
+			return true
+		})
+	}
+	return said
+}
+
 // finish reads what is left in the pipes and ends all copying. It is called
 // when the tree is gone, so what is in a pipe now is all that ever will be.
 func (s *streams) finish() {

@@ -1,4 +1,117 @@
 package sandbox
 
-// wrap starts a child in bubblewrap.
-func (b *Box) wrap(c Child) (*Confined, error) { return nil, ErrNone }
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// wrap starts a child in bubblewrap. Arguments go by a file, as there may be many, and
+// so does the environment: bubblewrap itself, which runs outside, is given none of it
+// but our own mark, lest LD_PRELOAD has it run what the child wrote.
+func (b *Box) wrap(c Child) (*Confined, error) {
+	if err := b.policy.makeFolders(); err != nil {
+		return nil, err
+	}
+	args, err := b.arguments(c)
+	if err != nil {
+		return nil, err
+	}
+	file, err := inMemory(args)
+	if err != nil {
+		return nil, err
+	}
+	c.Argv = slices.Concat([]string{b.system.Bubblewrap, "--args", strconv.Itoa(3 + len(c.Files)), "--", c.Path}, c.Argv[1:])
+	c.Path, c.Env = b.system.Bubblewrap, ours(c.Env)
+	c.Files = append(slices.Clip(c.Files), file)
+	attr := *c.Attr
+	attr.Ptrace = true
+	c.Attr = &attr
+	return &Confined{Child: c, started: b.accompany, close: func() { file.Close() }}, nil
+}
+
+// arguments are those of bubblewrap for a child.
+func (b *Box) arguments(c Child) ([]string, error) {
+	v := b.policy.view()
+	dir, err := v.folder(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc"}
+	if b.policy.Network != Open {
+		args = append(args, "--unshare-net")
+	}
+	args = append(args, privileges()...)
+	args = append(args, v.mounts()...)
+	args = append(args, "--chdir", dir, "--clearenv")
+	for _, e := range b.policy.environ(c.Env, "/tmp") {
+		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
+			args = append(args, "--setenv", name, value)
+		}
+	}
+	return args, nil
+}
+
+// privileges are what root keeps: what it needs for other users' files, and nothing by
+// which mounts could be undone. Whoever cannot make mounts needs a user namespace.
+func privileges() []string {
+	var args []string
+	if !administers() {
+		args = append(args, "--unshare-user")
+	}
+	if os.Geteuid() != 0 {
+		return args
+	}
+	args = append(args, "--cap-drop", "ALL")
+	for _, c := range []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE"} {
+		args = append(args, "--cap-add", "CAP_"+c)
+	}
+	return args
+}
+
+// administers says whether this process may make mounts: root, but not in a container.
+func administers() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
+
+// ours are the variables by which Rouse finds its processes again.
+func ours(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(e string) bool { return !strings.HasPrefix(e, "ROUSE_CHILD=") })
+}
+
+// inMemory is a file that holds arguments, each with a NUL behind it.
+func inMemory(args []string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("hold arguments in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "sandbox")
+	_, err = f.WriteString(strings.Join(args, "\x00") + "\x00")
+	if err == nil {
+		_, err = f.Seek(0, 0)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("hold arguments in memory: %w", err)
+	}
+	return f, nil
+}
+
+// bounded sets the limits of a command that is held. Their number is counted in a user
+// namespace of its own, so that it bounds no other processes of the user; one of them
+// is bubblewrap's.
+func (b *Box) bounded(command int) error {
+	if n := b.policy.Limits.Processes; n > 0 && b.system.Counts {
+		if err := lower(command, unix.RLIMIT_NPROC, int64(n)+1); err != nil && err != syscall.ESRCH {
+			return fmt.Errorf("limit process %d: %w", command, err)
+		}
+	}
+	return b.policy.Limits.set(command)
+}

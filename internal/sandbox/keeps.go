@@ -2,7 +2,22 @@ package sandbox
 
 // bubblewrapKeeps is the column of bubblewrap.
 func bubblewrapKeeps() []keeper {
-	return nil
+	open := func(b *Box) bool { return b.policy.Network == Open }
+	counted := func(b *Box) bool { return b.system.Cgroup == "" && b.system.Counts }
+	return []keeper{
+		{Hold{OwnFiles, "bubblewrap", ""}, nil},
+		{Hold{Writes, "bubblewrap", ""}, nil},
+		{Hold{Reads, "bubblewrap", ""}, nil},
+		{Hold{Attributes, "bubblewrap", ""}, nil},
+		{Hold{NoNetwork, "bubblewrap", ""}, nil},
+		{Hold{Hosts, "", "no list can be kept yet, so there is no network at all"}, nil},
+		{Hold{Services, "bubblewrap", "sockets outside of /run and /tmp are reached, and abstract ones: network: listed would keep these off"}, open},
+		{Hold{Services, "bubblewrap", "sockets outside of /run and /tmp are reached"}, nil},
+		{Hold{Processes, "bubblewrap", ""}, nil},
+		{Hold{Tree, "bubblewrap", ""}, nil},
+		{Hold{Privileges, "no_new_privs", ""}, nil},
+		{Hold{Count, "rlimit", ""}, counted},
+	}
 }
 
 // landlockKeeps is the column of Landlock and seccomp.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"runtime"
 
@@ -10,7 +11,7 @@ import (
 
 // Look finds out what this machine has, all but bubblewrap, which takes a probe.
 func Look() System {
-	return System{Landlock: landlockABI(), Seccomp: seccompWorks(), Tracing: tracingWorks()}
+	return System{Landlock: landlockABI(), Seccomp: seccompWorks(), Tracing: tracingWorks(), Counts: counts()}
 }
 
 // landlockABI is that of the kernel, 0 if it has none. Where the scope of signals
@@ -48,4 +49,16 @@ func tracingWorks() bool {
 	}
 	status, err := os.ReadFile("/proc/thread-self/status")
 	return err == nil && bytes.Contains(status, []byte("\nTracerPid:\t0\n"))
+}
+
+// counts says whether the kernel counts the processes of each user namespace by
+// themselves, as Linux does since 5.14. Those of root are not counted.
+func counts() bool {
+	var name unix.Utsname
+	var major, minor int
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	_, err := fmt.Sscanf(unix.ByteSliceToString(name.Release[:]), "%d.%d", &major, &minor)
+	return err == nil && (major > 5 || major == 5 && minor >= 14) && os.Geteuid() != 0
 }

@@ -9,3 +9,9 @@ func (b *Box) restrict(Child) (*Confined, error) { return nil, ErrNone }
 
 // Look finds nothing here.
 func Look() System { return System{} }
+
+// Key is of no use here.
+func Key(string) string { return "" }
+
+// Probe finds that bubblewrap does not work here.
+func Probe(string, System, func(*Box) error) string { return "bubblewrap needs Linux" }

@@ -63,7 +63,7 @@ func (b *Box) keeps(p Promise) Hold {
 // keepers is the column of the table that this machine and policy use.
 func (b *Box) keepers() []keeper {
 	switch {
-	case b.system.Bubblewrap != "":
+	case b.system.wraps():
 		return append(bubblewrapKeeps(), bothKeep()...)
 	case b.system.landlocks():
 		return append(landlockKeeps(), bothKeep()...)

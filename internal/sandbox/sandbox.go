@@ -147,6 +147,7 @@ type System struct {
 	Landlock   int    // its ABI; below 2 it is not used
 	Seccomp    bool
 	Tracing    bool   // a child can be held before its first instruction
+	Counts     bool   // processes are counted in each user namespace
 	Cgroup     string // a folder of cgroup v2 in which cgroups with controllers can be made; "" is none
 }
 
@@ -170,13 +171,17 @@ func New(p Policy, s System) *Box {
 // confine it.
 func (b *Box) Confine(c Child) (*Confined, error) {
 	switch {
-	case b.system.Bubblewrap != "":
+	case b.system.wraps():
 		return b.wrap(c)
 	case b.system.landlocks():
 		return b.restrict(c)
 	}
 	return nil, ErrNone
 }
+
+// wraps says whether the first back-end works: its processes are traced until the
+// command runs.
+func (s System) wraps() bool { return s.Bubblewrap != "" && s.Tracing }
 
 // landlocks says whether the second back-end works.
 func (s System) landlocks() bool { return s.Landlock >= 2 && s.Seccomp }

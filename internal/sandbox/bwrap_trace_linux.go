@@ -1,0 +1,202 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long bubblewrap may take: a mount may hang.
+const patience = 30 * time.Second
+
+// traced are the options for bubblewrap's processes: they tell of each other, and the
+// kernel ends them with Rouse before they have asked for that themselves.
+const traced = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESYSGOOD
+
+// trace follows the start of one sandbox: bubblewrap's monitor starts the first
+// process inside, and that the command, which is held before its exec.
+type trace struct {
+	monitor, inner, command int
+
+	mu   sync.Mutex
+	late bool
+}
+
+// accompany goes with bubblewrap from its exec to that of the command, which is limited
+// in between. The first process inside is let go once it dies with the monitor. The
+// command's signals go to the group of that process, which is the command's too and
+// which minds none of them but SIGKILL: that ends all that is inside.
+func (b *Box) accompany(pid int) (group int, err error) {
+	t := &trace{monitor: pid}
+	timer := time.AfterFunc(patience, t.expire)
+	defer timer.Stop()
+	if err := t.enter(); err != nil {
+		return 0, errors.Join(err, t.abandon())
+	}
+	if err := b.bounded(t.command); err != nil {
+		return 0, errors.Join(err, t.abandon())
+	}
+	if err := t.run(); err != nil {
+		return 0, errors.Join(err, t.abandon())
+	}
+	return t.inner, nil
+}
+
+// enter goes on until the command is there and would end with Rouse.
+func (t *trace) enter() error {
+	if _, err := await(t.monitor); err != nil {
+		return err
+	}
+	if err := unix.PtraceSetOptions(t.monitor, traced); err != nil {
+		return fmt.Errorf("trace bubblewrap: %w", err)
+	}
+	inner, err := forked(t.monitor)
+	if err != nil {
+		return err
+	}
+	t.set(&t.inner, inner)
+	if err := detach(t.monitor); err != nil {
+		return err
+	}
+	if _, err := await(t.inner); err != nil {
+		return err
+	}
+	if t.command, err = forked(t.inner); err != nil {
+		return err
+	}
+	if _, err := await(t.command); err != nil {
+		return err
+	}
+	return bound(t.inner)
+}
+
+// run lets the command go, and returns when it is itself.
+func (t *trace) run() error {
+	if err := goOn(t.command, func(s unix.WaitStatus) bool { return s.TrapCause() == unix.PTRACE_EVENT_EXEC }); err != nil {
+		return err
+	}
+	return detach(t.command)
+}
+
+// forked lets a process go on until it has started another, and gives that one's PID.
+func forked(pid int) (int, error) {
+	err := goOn(pid, func(s unix.WaitStatus) bool { return s.TrapCause() == unix.PTRACE_EVENT_FORK })
+	if err != nil {
+		return 0, err
+	}
+	child, err := unix.PtraceGetEventMsg(pid)
+	return int(child), err
+}
+
+// goOn lets a process go on until it stops as it is waited for.
+func goOn(pid int, here func(unix.WaitStatus) bool) error {
+	for signal := 0; ; {
+		if err := unix.PtraceCont(pid, signal); err != nil {
+			return fmt.Errorf("%w: %w", ErrBubblewrap, err)
+		}
+		s, err := await(pid)
+		if err != nil || here(s) {
+			return err
+		}
+		signal = int(s.StopSignal())
+	}
+}
+
+// await waits until a process stops. That it ends is an error, and is left to be known.
+func await(pid int) (s unix.WaitStatus, err error) {
+	var info unix.Siginfo
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)
+	}
+	if err != nil {
+		return s, fmt.Errorf("await bubblewrap: %w", err)
+	}
+	if trapped, stopped := int32(4), int32(5); info.Code != trapped && info.Code != stopped { // see sigaction(2), CLD_TRAPPED
+		return s, ErrBubblewrap
+	}
+	_, err = unix.Wait4(pid, &s, unix.WALL, nil)
+	return s, err
+}
+
+// bound lets the first process inside go on until it has asked the kernel to end it
+// with the monitor, and leaves it.
+func bound(pid int) error {
+	for asked := false; ; {
+		if err := unix.PtraceSyscall(pid, 0); err != nil {
+			return fmt.Errorf("%w: %w", ErrBubblewrap, err)
+		}
+		if _, err := await(pid); err != nil {
+			return err
+		}
+		call, err := syscallOf(pid)
+		if asked || err != nil { // no such request before Linux 5.3
+			return detach(pid)
+		}
+		asked = call.op == 1 && call.number == unix.SYS_PRCTL && call.args[0] == unix.PR_SET_PDEATHSIG
+	}
+}
+
+// systemCall is struct ptrace_syscall_info of ptrace(2).
+type systemCall struct {
+	op     uint8 // 1 at its entry
+	_      [3]byte
+	_      uint32
+	_, _   uint64
+	number uint64
+	args   [6]uint64
+	_      [2]uint64
+}
+
+func syscallOf(pid int) (c systemCall, err error) {
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(pid), unsafe.Sizeof(c), uintptr(unsafe.Pointer(&c)), 0, 0)
+	if e != 0 {
+		err = e
+	}
+	return c, err
+}
+
+func (t *trace) set(field *int, pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*field = pid
+}
+
+// expire ends what takes too long, so that whoever waits for it goes on.
+func (t *trace) expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.late = true
+	t.kill()
+}
+
+func (t *trace) kill() {
+	syscall.Kill(t.monitor, syscall.SIGKILL)
+	if t.inner > 0 {
+		syscall.Kill(t.inner, syscall.SIGKILL)
+	}
+}
+
+// abandon ends what was started, all but the monitor's last moment, which its parent
+// awaits. Who traces has to take note of each end, else it never is one.
+func (t *trace) abandon() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kill()
+	for _, pid := range []int{t.command, t.inner} {
+		var s unix.WaitStatus
+		for pid > 0 {
+			if _, err := unix.Wait4(pid, &s, unix.WALL, nil); err != nil && err != unix.EINTR || s.Exited() || s.Signaled() {
+				break
+			}
+		}
+	}
+	if t.late {
+		return fmt.Errorf("it took more than %v", patience)
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// sight is what a process inside finds at a path and below.
+type sight int
+
+const (
+	absent sight = iota // nothing
+	hidden              // nothing that can be got at
+	own                 // something of the sandbox
+	seen                // what is there, to be read
+	open                // what is there
+)
+
+// view is what the machine looks like from inside: real paths, and what is found from
+// there down to the next one. The longest path that fits counts.
+type view struct {
+	found map[string]sight
+	links map[string]string // on the way to what can be seen
+	lent  string            // the folder that is /tmp
+}
+
+// ownFolders are always the sandbox's.
+var ownFolders = []string{"/dev", "/proc"}
+
+// view gathers what a policy shows.
+func (p Policy) view() view {
+	v := view{found: map[string]sight{"/": absent}, links: map[string]string{}}
+	v.put(seen, p.Read...)
+	v.put(open, append([]string{p.Temp, p.Cache}, p.Write...)...)
+	v.put(seen, p.ReadOnly...)
+	v.put(hidden, p.Hidden...)
+	v.own()
+	if p.Temp != "" {
+		v.found["/tmp"], v.lent = own, p.Temp
+	}
+	v.pin()
+	return v
+}
+
+// put says what is seen at paths, as far as they are there. Later ones win.
+func (v view) put(s sight, paths ...string) {
+	for _, path := range paths {
+		real, links, ok := follow(path)
+		if !ok || path == "" {
+			continue
+		}
+		v.found[real] = s
+		if s > own {
+			maps.Copy(v.links, links)
+		}
+	}
+}
+
+// own puts the sandbox's own things in their place: instead of /run, where services
+// have their sockets, an empty folder with what resolves names.
+func (v view) own() {
+	for _, run := range []string{"/run", "/var/run"} {
+		if info, err := os.Lstat(run); err == nil && info.IsDir() {
+			v.found[run] = own
+		}
+	}
+	for path := range v.found {
+		if slices.ContainsFunc(ownFolders, func(dir string) bool { return inside(dir, path) }) {
+			delete(v.found, path)
+		}
+	}
+	for _, dir := range ownFolders {
+		v.found[dir] = own
+	}
+	if s, _ := v.at("/sys"); s == open {
+		v.found["/sys"] = seen
+	}
+	for _, path := range []string{"/etc/resolv.conf", "/run/current-system"} {
+		if s, _ := v.at(path); s > own || strings.HasPrefix(path, "/run/") {
+			v.put(seen, path)
+		}
+	}
+}
+
+// pin makes mounts of the folders between one that can be written and what it holds that cannot
+// be: a mount cannot be renamed, so neither can something else be put in its place.
+func (v view) pin() {
+	for path, s := range maps.Clone(v.found) {
+		if s != seen && s != hidden {
+			continue
+		}
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+			if s, at := v.at(dir); s != open || at == dir || unix.Access(filepath.Dir(dir), unix.W_OK) != nil {
+				break
+			}
+			v.found[dir] = open
+		}
+	}
+}
+
+// inside says whether path is dir or below it.
+func inside(dir, path string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// at is what is seen at a real path, and where that begins.
+func (v view) at(path string) (sight, string) {
+	for ; ; path = filepath.Dir(path) {
+		if s, ok := v.found[path]; ok || path == "/" {
+			return s, path
+		}
+	}
+}
+
+// above is what is seen around a path.
+func (v view) above(path string) sight {
+	s, _ := v.at(filepath.Dir(path))
+	return s
+}
+
+// folder is a working folder by its whole name. One that cannot be seen is an error.
+func (v view) folder(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, _, ok := follow(dir)
+	s, at := v.at(real)
+	if ok && (s > own || s == own && at == real) {
+		return dir, nil
+	}
+	return "", fmt.Errorf("the folder %s cannot be seen from inside", dir)
+}
+
+// mounts are bubblewrap's arguments that make the view, the shorter paths first. What
+// is empty is closed to writers at the end, when all that is in it is there.
+func (v view) mounts() []string {
+	var args, last []string
+	for _, path := range v.order() {
+		if target, ok := v.links[path]; ok {
+			args = append(args, "--symlink", target, path)
+			continue
+		}
+		made, empty := v.mount(path)
+		args = append(args, made...)
+		if empty {
+			last = append(last, "--remount-ro", path)
+		}
+	}
+	return append(args, last...)
+}
+
+// order is what there is to be made.
+func (v view) order() (paths []string) {
+	for link := range v.links {
+		if s, at := v.at(link); s < seen && at != "/tmp" {
+			paths = append(paths, link)
+		} else {
+			delete(v.links, link)
+		}
+	}
+	paths = slices.AppendSeq(paths, maps.Keys(v.found))
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	return paths
+}
+
+// mount are the arguments for one path, and whether they make an empty folder.
+func (v view) mount(path string) (args []string, empty bool) {
+	s, above := v.found[path], v.above(path)
+	switch {
+	case path == "/" && s == absent:
+		return nil, true
+	case path == "/dev":
+		return []string{"--dev", path}, false
+	case path == "/proc":
+		return process(), false
+	case path == "/tmp" && s == own:
+		return []string{"--bind", v.lent, path}, false
+	case s == own:
+		return []string{"--perms", "0755", "--tmpfs", path}, true
+	case s == open:
+		return []string{"--bind", path, path}, false
+	case s == seen && (above != seen || path == "/"):
+		return []string{"--ro-bind", path, path}, false
+	case s == hidden && above > own:
+		return v.hide(path)
+	}
+	return nil, false
+}
+
+// process are the arguments for /proc. What root could change of the machine there, and
+// so get out, is read only.
+func process() []string {
+	args := []string{"--proc", "/proc"}
+	for _, name := range []string{"sys", "fs", "acpi", "scsi", "mtrr"} {
+		if path := "/proc/" + name; os.Geteuid() == 0 && unix.Access(path, unix.F_OK) == nil {
+			args = append(args, "--ro-bind", path, path)
+		}
+	}
+	return args
+}
+
+// hide puts what cannot be got at in the place of something. A folder lets pass to
+// what is seen in it.
+func (v view) hide(path string) (args []string, empty bool) {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return []string{"--ro-bind", "/dev/null", path}, false // devices cannot be opened there
+	}
+	mode := "0000"
+	for other, s := range v.found {
+		if s > own && inside(path, other) {
+			mode = "0111"
+		}
+	}
+	return []string{"--perms", mode, "--tmpfs", path}, true
+}
+
+// follow is a path without links, the links on the way, and whether it is there.
+func follow(path string) (real string, links map[string]string, ok bool) {
+	links, real = map[string]string{}, "/"
+	rest := strings.Split(path, "/")
+	for len(rest) > 0 {
+		next := filepath.Join(real, rest[0])
+		rest = rest[1:]
+		info, err := os.Lstat(next)
+		if err != nil || len(links) > 40 {
+			return "", nil, false
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			real = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", nil, false
+		}
+		links[next] = target
+		rest = append(strings.Split(target, "/"), rest...)
+		if filepath.IsAbs(target) {
+			real = "/"
+		}
+	}
+	return real, links, true
+}
