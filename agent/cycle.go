@@ -227,6 +227,8 @@ func (j counting) Append(p journal.Payload) error {
 		j.of.heard.intent.Store(true)
 	case *journal.Result:
 		j.of.calls.Add(d)
+	case *journal.Refused:
+		j.of.calls.Refuse(d)
 	}
 	return j.Journal.Append(p)
 }

@@ -32,6 +32,8 @@ type Keeper struct {
 	// Version is the binary's, and Config the configuration that holds, for people.
 	Version string
 	Config  []byte
+	// Sandbox says what confines the processes of tools, in a few words.
+	Sandbox string
 	// Found is what decides where the agent's words go and which programs are its
 	// servers; a cycle refuses what another hand has changed.
 	Found trust.Found

@@ -15,6 +15,7 @@ import (
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
+	"rouse/tools/command"
 	"rouse/tools/shell"
 )
 
@@ -26,7 +27,7 @@ func TestSyncsOfACycle(t *testing.T) {
 	f := &disktest.Faulty{} // meets no fault, and counts
 	a, _ := r.agent(f, act("shell", `{"command":"date -u"}`), act("done", `{"summary":"seen"}`))
 	run := &proc.Runner{Env: proc.Environ(os.Environ())}
-	set, err := tools.NewSet(shell.Tool(run, filepath.Join(r.home.Dir, "workspace"), 0, 0))
+	set, err := tools.NewSet(shell.Tool(command.Exec{Runner: run, Dir: filepath.Join(r.home.Dir, "workspace")}))
 	r.must(err)
 	a.Tools = set
 	if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {

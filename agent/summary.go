@@ -28,6 +28,8 @@ type Summary struct {
 	Refused    int       `json:"refused_calls"`
 	Began      time.Time `json:"began"`
 	PID        int       `json:"pid,omitempty"` // of an awake cycle
+	// Sandbox is what the sandbox refused.
+	Sandbox []journal.Refusal `json:"refused,omitempty"`
 	// Attempt is which cycle of its slot it is, from the second on.
 	Attempt int `json:"attempt,omitempty"`
 	// Fallback is the model that it asked in place of the first.
@@ -82,7 +84,7 @@ func summary(h home.Home, id string) (Summary, error) {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
 		s.Iterations, s.Tokens, s.Ms, s.Changed, s.Shrunk = d.Iterations, d.Tokens, d.Ms, d.Changed, d.Shrunk
 		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
-		s.Fallback = d.Fallback
+		s.Fallback, s.Sandbox = d.Fallback, d.Refused
 		return s, nil
 	}
 	return unfinished(h, s)

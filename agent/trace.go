@@ -84,6 +84,8 @@ func (t *trace) add(e journal.Event) {
 	case *journal.Result:
 		t.close(d.Step)
 		t.calls.Add(d)
+	case *journal.Refused:
+		t.calls.Refuse(d)
 	case *journal.Warning:
 		t.told = t.told || strings.HasPrefix(d.Text, doubtful)
 	case *journal.End:

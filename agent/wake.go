@@ -72,7 +72,7 @@ func (k *Keeper) open() (*woken, error) {
 	if err := k.name(w, newest, seal.key); err != nil {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	wake := &journal.Wake{Settled: settled, Base: w.baseHash, Owner: proc.Self(), Mark: k.Mark, Warning: seal.warning, Version: k.Version, Trust: w.trust}
+	wake := &journal.Wake{Settled: settled, Base: w.baseHash, Owner: proc.Self(), Mark: k.Mark, Warning: seal.warning, Version: k.Version, Trust: w.trust, Sandbox: k.Sandbox}
 	if err := k.record(w, wake); err != nil {
 		w.journal.Close()
 		k.unslept(w.id, err)

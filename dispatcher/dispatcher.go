@@ -91,8 +91,9 @@ type Observation struct {
 	// Images are shown to models that can see, once.
 	Images []tools.Media `json:"-"`
 
-	size int64
-	sum  string // of all of the content
+	size    int64
+	sum     string   // of all of the content
+	refused []string // what the sandbox kept its process from
 	// partial says that Content is not all that the tool gave, and that the rest
 	// is nowhere.
 	partial bool
@@ -178,6 +179,11 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	}
 	started := d.now()
 	d.run(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)
+	for _, what := range o.refused {
+		if err := d.Journal.Append(&journal.Refused{Step: o.Step, What: what}); err != nil {
+			return err
+		}
+	}
 	return d.result(o, d.now().Sub(started), note(toolNote(*o)))
 }
 

@@ -51,6 +51,9 @@ func (s *Shelf) Observe(ctx context.Context, o *Observation, produce func(out io
 		out.Write([]byte(content.text()))
 	}
 	o.OK, o.Error = res.OK, s.Redact.String(res.Error)
+	for _, r := range res.Refused {
+		o.refused = append(o.refused, s.Redact.String(r.String()))
+	}
 	o.Metadata, _ = s.Redact.Any(res.Metadata).(map[string]any)
 	s.keepMedia(o, res.Media)
 	s.present(ctx, o, out)

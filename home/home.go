@@ -126,6 +126,9 @@ func (h Home) IdleRecord() string { return filepath.Join(h.Logs(), "idle.json") 
 // Resumed names the newest cycle when a person last ended a rest.
 func (h Home) Resumed() string { return filepath.Join(h.Logs(), "resumed") }
 
+// Machine is what was found out of the machine, for the sandbox.
+func (h Home) Machine() string { return filepath.Join(h.Logs(), "sandbox.json") }
+
 // Accepted is what a person accepted by a verb since the last cycle.
 func (h Home) Accepted() string { return filepath.Join(h.Logs(), "accepted.json") }
 

@@ -88,6 +88,8 @@ type Wake struct {
 	Made    map[string]string `json:"made,omitempty"`
 	// Trust is what the cycle relies on, as far as it is known when it wakes.
 	Trust *Trust `json:"trust,omitempty"`
+	// Sandbox says what confines the processes of tools; "" where nothing is to.
+	Sandbox string `json:"sandbox,omitempty"`
 }
 
 // Made says what else the cycle is made of, once that is known, and again where it
@@ -280,17 +282,6 @@ type End struct {
 	Changes []scratchpad.Change `json:"changes,omitempty"`
 }
 
-// Tidied says what leaves the memory before it is saved, as it became too much. Once
-// the memory is saved, the cycle puts it where it goes.
-type Tidied struct {
-	// Tasks are the finished tasks that go to the archive, the oldest first, and
-	// Notes the lines that go to those that were dropped.
-	Tasks []json.RawMessage `json:"tasks,omitempty"`
-	Notes string            `json:"notes,omitempty"`
-	// Changes take them out of the memory.
-	Changes []scratchpad.Change `json:"changes"`
-}
-
 // Sleep closes a journal: the memory is saved.
 type Sleep struct {
 	Outcome    string `json:"outcome"`
@@ -313,6 +304,8 @@ type Sleep struct {
 	// not carried out because they may not be.
 	FailedCalls  int `json:"failed_calls,omitempty"`
 	RefusedCalls int `json:"refused_calls,omitempty"`
+	// Refused is what the sandbox refused.
+	Refused []Refusal `json:"refused,omitempty"`
 	// Unproven counts the lines of an interrupted cycle that its journal's chain
 	// does not prove: the memory has nothing of them.
 	Unproven int `json:"unproven,omitempty"`
@@ -362,7 +355,6 @@ func (*State) event() string    { return "state" }
 func (*Limit) event() string    { return "limit" }
 func (*Retry) event() string    { return "retry" }
 func (*End) event() string      { return "end" }
-func (*Tidied) event() string   { return "tidied" }
 func (*Sleep) event() string    { return "sleep" }
 
 // words are the texts of a payload that anybody may have worded: an error quotes
@@ -370,7 +362,7 @@ func (*Sleep) event() string    { return "sleep" }
 func words(p Payload) []*string {
 	switch d := p.(type) {
 	case *Wake:
-		return []*string{&d.Warning}
+		return []*string{&d.Warning, &d.Sandbox}
 	case *Result:
 		return []*string{&d.Error}
 	case *Protocol:
@@ -383,6 +375,8 @@ func words(p Payload) []*string {
 		return []*string{&d.Text}
 	case *Retry:
 		return []*string{&d.Error}
+	case *Refused:
+		return []*string{&d.What}
 	case *End:
 		return []*string{&d.Error}
 	case *Sleep:
@@ -398,7 +392,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused),
 	} {
 		if p.event() == kind {
 			return p

@@ -79,7 +79,10 @@ func lastIn(end []byte, n int) (list []Event) {
 }
 
 // Counts counts the calls of a cycle that did not go well.
-type Counts struct{ Failed, Refused int }
+type Counts struct {
+	Failed, Refused int
+	Sandbox         []Refusal // what the sandbox refused
+}
 
 // Add counts a result. What Rouse does itself it refuses; what a tool does fails.
 func (c *Counts) Add(r *Result) {

@@ -27,6 +27,8 @@ func (e Event) Text() string {
 		return fmt.Sprintf("call   step %d: %s(%s)", d.Step, text.Line(d.Tool, 64), text.Line(string(d.Args), textRunes))
 	case *Result:
 		return d.text()
+	case *Refused:
+		return fmt.Sprintf("refuse step %d: the sandbox refused: %s", d.Step, text.Line(d.What, textRunes))
 	case *Note:
 		return fmt.Sprintf("note   step %d: %s", d.Step, text.Line(d.Text, textRunes))
 	case *Prune:
@@ -73,6 +75,9 @@ func (w *Wake) text(cycle string) string {
 	if w.Settled != "" {
 		line += ", after settling the interrupted cycle " + w.Settled
 	}
+	if w.Sandbox != "" {
+		line += "; sandbox: " + text.Line(w.Sandbox, textRunes)
+	}
 	if w.Warning != "" {
 		line += "; warning: " + text.Line(w.Warning, textRunes)
 	}
@@ -98,14 +103,6 @@ func (r *Result) Shown() string {
 		return text
 	}
 	return string(r.Content)
-}
-
-func (d *Tidied) text() string {
-	lines := 0
-	for range strings.Lines(d.Notes) {
-		lines++
-	}
-	return fmt.Sprintf("tidy   %s and %s of the notes leave the memory", text.Count(len(d.Tasks), "finished task"), text.Count(lines, "line"))
 }
 
 func (s *Sleep) text(cycle string) string {

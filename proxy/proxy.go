@@ -27,6 +27,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/sandbox"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 	"rouse/tools/mcp"
@@ -38,6 +39,7 @@ type Proxy struct {
 	// Command starts the server, with what Runner gives as its environment.
 	Command []string
 	Runner  *proc.Runner
+	Box     *sandbox.Box // what confines it; nil is nothing
 	// URL is a server that speaks streamable HTTP.
 	URL *url.URL
 	// Header is added to each request to that.

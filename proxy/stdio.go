@@ -61,7 +61,7 @@ func (p *Proxy) start(ctx context.Context, s *session, emit func([]byte)) (backe
 	stderr := p.Redact.Writer(p.Stderr)
 	c := &child{input: input, grace: p.Grace, gone: make(chan struct{})}
 	c.process, err = p.Runner.Start(ctx, proc.Command{
-		Argv: p.Command, Stdin: stdin, Stdout: p.lines(take, lost), Stderr: stderr,
+		Argv: p.Command, Box: p.Box, Stdin: stdin, Stdout: p.lines(take, lost), Stderr: stderr,
 	})
 	if err != nil {
 		input.Close()

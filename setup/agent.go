@@ -28,6 +28,10 @@ import (
 )
 
 func (s *Setup) newAgent() (*agent.Agent, error) {
+	walls, err := s.Walls()
+	if err != nil {
+		return nil, err
+	}
 	hide, err := s.hidden()
 	if err == nil {
 		_, err = s.remoteToken()
@@ -47,9 +51,10 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := s.Config
+	c, keeper := s.Config, s.keeper(hide)
+	keeper.Sandbox = walls.String()
 	return &agent.Agent{
-		Keeper: s.keeper(hide), Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
+		Keeper: keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
 		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), PauseAfter: int(c.Failures.PauseAfter),
 	}, nil
@@ -95,7 +100,8 @@ func (s *Setup) boxes() (list []agent.OpenBox) {
 
 // serverOptions say how the home's MCP servers are run.
 func (s *Setup) serverOptions() mcp.Options {
-	return mcp.Options{Runner: s.Runner(), Pins: s.Home.ServerPins(), Version: s.Version, Redact: s.Hidden()}
+	walls, _ := s.Walls() // who starts anything has looked at the error
+	return mcp.Options{Runner: s.Runner(), Box: walls.Server, Pins: s.Home.ServerPins(), Version: s.Version, Redact: s.Hidden()}
 }
 
 // Observations says how large observations are kept.
@@ -109,14 +115,18 @@ func (s *Setup) Observations() observation.Options {
 func (s *Setup) newTools() (*tools.Set, error) {
 	c, workspace := s.Config.Tools, s.Home.Folder(s.Config.Workspace)
 	timeout, most := time.Duration(c.Shell.Timeout), int64(c.MaxOutput)
-	list := []tools.Tool{tools.Echo(), shell.Tool(s.Runner(), workspace, timeout, most)}
+	walls, err := s.Walls()
+	if err != nil {
+		return nil, err
+	}
+	exec := command.Exec{Runner: s.Runner(), Dir: workspace, Timeout: timeout, MaxOutput: most, Box: walls.Tools()}
+	list := []tools.Tool{tools.Echo(), shell.Tool(exec)}
 	folder := files.Folder{Workspace: workspace, Limit: most, Wall: wall(s.Home)}
 	for _, root := range c.Files.Roots {
 		folder.Roots = append(folder.Roots, s.Home.Folder(root))
 	}
 	list = append(list, folder.Tools()...)
 	list = append(list, web.Get(web.Options{Timeout: time.Duration(c.HTTP.Timeout), MaxBytes: most, Allow: c.HTTP.Allow, Ports: c.HTTP.Ports, Redact: s.Hidden()}))
-	exec := command.Exec{Runner: s.Runner(), Dir: workspace, Timeout: timeout, MaxOutput: most}
 	for i, spec := range c.Commands {
 		t, err := command.Tool(spec, exec)
 		if err != nil {

@@ -28,6 +28,9 @@ const (
 // Notebooks are the notebooks of the home, with a model for their cells; close
 // saves their variables and ends them.
 func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(), err error) {
+	if _, err := s.Walls(); err != nil {
+		return nil, nil, err
+	}
 	hide := s.Hidden()
 	asked, spending, err := s.model(hide)
 	if err != nil {
@@ -111,8 +114,9 @@ func (s *Setup) remoteToken() (string, error) {
 
 func (s *Setup) local(llm notebook.LLM) local.Config {
 	c := s.Config.Notebook
+	walls, _ := s.Walls() // who starts anything has looked at the error
 	return local.Config{
-		Runner: s.Runner(), FS: disk.OS{}, Workspace: s.Home.Folder(s.Config.Workspace), Python: c.Python, Isolated: c.Isolated,
+		Runner: s.Runner(), Boxes: walls.Notebook, FS: disk.OS{}, Workspace: s.Home.Folder(s.Config.Workspace), Python: c.Python, Isolated: c.Isolated,
 		Limits: notebook.Limits{Default: time.Duration(c.Timeout), Idle: time.Duration(c.Idle), Max: time.Duration(c.Max)},
 		Memory: int64(c.Memory), MaxOutput: int64(s.Config.Tools.MaxOutput), InstallEnv: local.InstallEnviron(s.Environ), LLM: llm, Redact: s.Hidden(),
 	}

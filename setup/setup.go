@@ -65,6 +65,7 @@ type Setup struct {
 	Slots   func() *schedule.Ledger        // what became of the slots of its schedule
 	Servers func() (mcp.Config, error)     // those that .mcp.json names
 	Tools   func() (*tools.Set, error)     // those that need nothing running
+	Walls   func() (*Walls, error)         // what the processes of tools may reach
 	Agent   func() (*agent.Agent, error)
 
 	credentials func() (credentials, error)
@@ -115,6 +116,7 @@ func with(h home.Home, p Process, c config.Config) *Setup {
 	s.Slots = sync.OnceValue(func() *schedule.Ledger { return Ledger(h, p.Now) })
 	s.Servers = sync.OnceValues(s.readServers)
 	s.credentials = sync.OnceValues(s.readCredentials)
+	s.Walls = sync.OnceValues(s.newWalls)
 	s.Tools = sync.OnceValues(s.newTools)
 	s.Agent = sync.OnceValues(s.newAgent)
 	return s

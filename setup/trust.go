@@ -134,8 +134,11 @@ func (s *Setup) AcceptServer(server mcp.Server) (changed bool, err error) {
 func (s *Setup) StartServers(ctx context.Context, c mcp.Config) *mcp.Servers {
 	k := s.known()
 	c.Servers = slices.Clone(c.Servers)
+	_, walled := s.Walls()
 	for i, server := range c.Servers {
-		if changed := k.CheckServer(trusted(server)); changed != nil {
+		if walled != nil {
+			c.Servers[i].Problem = walled.Error()
+		} else if changed := k.CheckServer(trusted(server)); changed != nil {
 			c.Servers[i].Problem = changed.Error()
 		}
 	}

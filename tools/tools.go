@@ -19,6 +19,8 @@ import (
 
 	"rouse/internal/object"
 	"rouse/internal/proc"
+	"rouse/internal/sandbox"
+	"rouse/internal/text"
 )
 
 // Tool is one thing that the model may ask for.
@@ -82,6 +84,21 @@ type Result struct {
 	Media []Media
 	// Error says what went wrong and how to mend it, in one line; only when not OK.
 	Error string
+	// Refused is what the sandbox kept the call's process from.
+	Refused []sandbox.Refusal
+}
+
+// Refuse says of a call that did not go well what the sandbox kept its process from.
+func (r *Result) Refuse(list []sandbox.Refusal) {
+	if len(list) == 0 {
+		return
+	}
+	r.Refused = append(r.Refused, list...)
+	advice := "go on without"
+	if slices.ContainsFunc(list, func(r sandbox.Refusal) bool { return r.Kind == sandbox.Host || r.Kind == sandbox.Net }) {
+		advice = "use http_get, or go on without"
+	}
+	r.Error += fmt.Sprintf("; the sandbox refused: %s; only the operator can allow that: %s", text.Join(list, ", ", sandbox.Refusal.String), advice)
 }
 
 // Media is a picture, or another binary content of its own.

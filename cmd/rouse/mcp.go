@@ -36,7 +36,8 @@ ended by a signal.`,
 func (a *app) inServers(run func(context.Context, *mcp.Servers, []string) error) runner {
 	return in(a.open, func(home *setup.Setup, args []string) error {
 		c, err := pick(home, args)
-		if err != nil {
+		_, walled := home.Walls()
+		if err = cmp.Or(err, walled); err != nil {
 			return usage(err)
 		}
 		ctx, stop := untilSignal(syscall.SIGPIPE)

@@ -25,6 +25,7 @@ import (
 	"rouse/proxy"
 	"rouse/setup"
 	"rouse/tools"
+	"rouse/tools/mcp"
 )
 
 // tokenName is the variable that holds the token of clients over HTTP.
@@ -90,7 +91,12 @@ func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy
 		s.Hide(map[string]string{variable: a.getenv(variable)})
 	}
 	hide := s.Hidden()
+	walls, err := s.Walls()
+	if err != nil {
+		return nil, err
+	}
 	p := &proxy.Proxy{
+		Box:     walls.Server(mcp.Server{Dir: "."}),
 		Command: command, Mode: tools.NoteMode(s.Config.Conversation.TaskScratchpad), Redact: hide, Token: a.getenv(tokenName), Stderr: a.stderr,
 		Runner: &proc.Runner{Env: slices.DeleteFunc(slices.Clone(a.process().Alone().Environ), func(e string) bool { return strings.HasPrefix(e, tokenName+"=") })},
 	}
@@ -99,7 +105,6 @@ func (a *app) newProxy(s *setup.Setup, o proxyOptions, command []string) (*proxy
 	}
 	name := ""
 	if o.url != "" {
-		var err error
 		if p.URL, p.Header, err = a.remote(o); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -80,11 +81,11 @@ func (a *app) tokens(path string) (map[string]string, error) {
 }
 
 func (a *app) serveNotebooks(home *setup.Setup, o serveOptions) error {
-	if err := o.check(); err != nil {
+	_, err := home.Walls()
+	if err := cmp.Or(o.check(), err); err != nil {
 		return usage(err)
 	}
 	s := &serve.Server{Dir: home.Home.Served(), FS: disk.OS{}, Version: version(), Keep: o.keep}
-	var err error
 	if s.Tokens, err = a.tokens(o.tokens); err == nil {
 		err = s.Check()
 	}

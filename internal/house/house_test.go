@@ -44,7 +44,7 @@ var rules = map[string][]string{
 	"dispatcher":             {"journal", "scratchpad", "tools", "internal"},
 	"scratchpad":             {"internal/disk", "internal/object"},
 	"scratchpad/observation": {"internal"},
-	"tools":                  {"internal/disk", "internal/netguard", "internal/object", "internal/proc", "internal/redact"},
+	"tools":                  {"internal/disk", "internal/netguard", "internal/object", "internal/proc", "internal/redact", "internal/sandbox"},
 	"tools/notebook":         {"tools", "internal"},
 	"tools/mcp":              {"internal/disk", "internal/frame", "internal/proc", "internal/redact", "internal/sandbox"},
 	"internal":               {},

@@ -1,8 +1,8 @@
 package sandbox
 
 import (
-	"bufio"
 	"bytes"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rouse/internal/lazy"
+	"rouse/internal/text"
 )
 
 // Kinds of refusals. Of the first three `rouse allow` is the mend.
@@ -33,29 +34,101 @@ const maxRefusals = 5
 // maxScanned is the longest line that is looked at, in bytes.
 const maxScanned = 16 << 10
 
-// Refusals finds in what a process said that failed, in the folder dir, what the box
-// refused it. A program may say what it likes: it counts only where the policy refuses
-// just that, and Rouse itself could have done it.
-func (b *Box) Refusals(dir string, said ...[]byte) (list []Refusal) {
+// Ear listens to what a process says, for what its box refuses it. A nil one hears
+// nothing.
+type Ear struct {
+	box  *Box
+	dir  string
+	ends text.Ends
+}
+
+// heard is how much of the beginning and of the end is kept, in bytes.
+const heard = 16 << 10
+
+// Listen gives an ear for a process in a folder; nil without a box.
+func (b *Box) Listen(dir string) *Ear {
 	if b == nil {
 		return nil
 	}
-	for _, text := range said {
-		lines := bufio.NewScanner(bytes.NewReader(text))
-		lines.Buffer(nil, maxScanned)
-		for len(list) < maxRefusals && lines.Scan() {
-			for _, r := range b.refusals(dir, lines.Text()) {
-				if !slices.Contains(list, r) && len(list) < maxRefusals {
-					list = append(list, r)
-				}
+	return &Ear{box: b, dir: dir, ends: text.Ends{Head: heard, Tail: heard}}
+}
+
+// Write never fails.
+func (e *Ear) Write(p []byte) (int, error) { return e.ends.Write(p) }
+
+// Beside is a writer with the ear beside it.
+func (e *Ear) Beside(w io.Writer) io.Writer {
+	if e == nil {
+		return w
+	}
+	return io.MultiWriter(w, e)
+}
+
+// Refusals are what the box refused a process that failed: these hosts, these others,
+// and what it said itself. A program may say what it likes: it counts only where the
+// policy refuses just that, and Rouse itself could have done it.
+func (e *Ear) Refusals(hosts []string, others ...Refusal) []Refusal {
+	if e == nil {
+		return nil
+	}
+	var list refusals
+	for _, host := range hosts {
+		list.add(Refusal{Host, host})
+	}
+	list.add(others...)
+	head, tail, left := e.ends.Kept()
+	if left == 0 {
+		head, tail = slices.Concat(head, tail), nil
+	}
+	for _, said := range [][]byte{head, tail} {
+		for line := range bytes.Lines(said) {
+			if len(line) <= maxScanned && len(list) < maxRefusals {
+				list.add(e.box.told(e.dir, strings.TrimSpace(string(line)))...)
 			}
 		}
 	}
 	return list
 }
 
-// refusals are those of which a line tells.
-func (b *Box) refusals(dir, line string) (list []Refusal) {
+// Refused is what the box refused in a part of the life of a process, in a folder, that
+// went wrong and ended with these words: hosts that it did not refuse before, or that
+// are named in them, and what else they tell of.
+func (b *Box) Refused(dir, said string, before, hosts []string) []Refusal {
+	ear := b.Listen(dir)
+	_, _ = io.WriteString(ear.Beside(io.Discard), said)
+	return ear.Refusals(slices.DeleteFunc(slices.Clone(hosts), func(host string) bool {
+		return slices.Contains(before, host) && !strings.Contains(said, host)
+	}))
+}
+
+// refusals are a bounded list without doubles.
+type refusals []Refusal
+
+func (l *refusals) add(more ...Refusal) {
+	for _, r := range more {
+		if len(*l) < maxRefusals && !slices.Contains(*l, r) {
+			*l = append(*l, r)
+		}
+	}
+}
+
+// Ended says which limit of the box ended a process, by the signal that did it or the
+// exit code with which a shell tells of that.
+func (b *Box) Ended(signal string, code int) []Refusal {
+	const cpu, size = 24, 25 // as Linux numbers the two
+	switch {
+	case b == nil:
+		return nil
+	case b.policy.Limits.CPU > 0 && (signal == "SIGXCPU" || code == 128+cpu):
+		return []Refusal{{Bound, "cpu"}}
+	case b.policy.Limits.FileSize > 0 && (signal == "SIGXFSZ" || code == 128+size):
+		return []Refusal{{Bound, "file_size"}}
+	}
+	return nil
+}
+
+// told are the refusals of which a line tells.
+func (b *Box) told(dir, line string) (list []Refusal) {
 	small := strings.ToLower(line)
 	if why := denial(small); why != "" {
 		list = b.refusedPaths(dir, line, why)
@@ -105,7 +178,7 @@ func denial(line string) string {
 // refuses says whether the policy, and nothing else, is why a path cannot be used.
 func (b *Box) refuses(path, why string) (r Refusal, ok bool) {
 	own := []string{"/dev", "/proc"}
-	if b.system.Bubblewrap != "" {
+	if b.system.wraps() {
 		own = append(own, "/tmp", "/run")
 	}
 	if longest(own, path) >= 0 { // of these it has its own

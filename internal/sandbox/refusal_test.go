@@ -1,10 +1,14 @@
 package sandbox
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // What programs say of themselves, and what of it is the box's doing.
@@ -56,7 +60,7 @@ func TestRefusals(t *testing.T) {
 		{"connect to x.example: Connection refused", nil},
 	} {
 		var got []string
-		for _, r := range New(p, System{}).Refusals(at("ws"), []byte("first\n"+row.said+"\n")) {
+		for _, r := range hear(New(p, System{}), at("ws"), "first\n"+row.said+"\n") {
 			got = append(got, r.String())
 		}
 		if !slices.Equal(got, row.want) {
@@ -64,11 +68,32 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	p.Network = Open
-	if got := New(p, System{}).Refusals(dir, []byte("curl: (6) Could not resolve host: nowhere.invalid")); got != nil {
+	if got := hear(New(p, System{}), dir, "curl: (6) Could not resolve host: nowhere.invalid"); got != nil {
 		t.Errorf("with a network: %v", got)
 	}
-	if got := (*Box)(nil).Refusals(dir, []byte("cat: "+at("secret/key")+": Permission denied")); got != nil {
-		t.Errorf("without a box: %v", got)
+	ear := (*Box)(nil).Listen(dir)
+	if out := new(strings.Builder); ear.Beside(out) != out || ear.Refusals([]string{"a.example"}) != nil || (*Box)(nil).Ended("SIGXCPU", 0) != nil {
+		t.Error("something was heard without a box")
+	}
+}
+
+func hear(b *Box, dir, said string) []Refusal {
+	ear := b.Listen(dir)
+	io.WriteString(ear.Beside(io.Discard), said)
+	return ear.Refusals(nil)
+}
+
+// Of what is said without end the beginning and the end are heard, and no more than a
+// few refusals are told.
+func TestRefusalsAreBounded(t *testing.T) {
+	b := New(Policy{Read: []string{"/"}, Network: None, Limits: Limits{CPU: time.Second}}, System{})
+	ear := b.Listen("/")
+	for i := range 100_000 {
+		fmt.Fprintf(ear, "curl: (6) Could not resolve host: h%d.example\n", i)
+	}
+	got := ear.Refusals([]string{"first.example"}, b.Ended("SIGXCPU", -1)...)
+	if len(got) != maxRefusals || got[0] != (Refusal{Host, "first.example"}) || got[1] != (Refusal{Bound, "cpu"}) || got[2] != (Refusal{Host, "h0.example"}) {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -167,6 +167,9 @@ func New(p Policy, s System) *Box {
 	return &Box{policy: p, system: s, rules: &rules{}}
 }
 
+// Policy is what the box was made of.
+func (b *Box) Policy() Policy { return b.policy }
+
 // Confine says how a child is started in the box. [ErrNone] where nothing can
 // confine it.
 func (b *Box) Confine(c Child) (*Confined, error) {
@@ -182,6 +185,13 @@ func (b *Box) Confine(c Child) (*Confined, error) {
 // wraps says whether the first back-end works: its processes are traced until the
 // command runs.
 func (s System) wraps() bool { return s.Bubblewrap != "" && s.Tracing }
+
+// Confines says whether the machine has anything to confine a process with, and Mounts
+// whether that is bubblewrap, without which no list of hosts can be kept.
+func (s System) Confines() bool { return s.wraps() || s.landlocks() }
+
+// Mounts is as said at [System.Confines].
+func (s System) Mounts() bool { return s.wraps() }
 
 // landlocks says whether the second back-end works.
 func (s System) landlocks() bool { return s.Landlock >= 2 && s.Seccomp }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"rouse/setup"
 )
 
 // The marks around what install writes into a crontab.
@@ -83,7 +85,7 @@ func (j Job) crontab() (string, error) {
 }
 
 // beginning is how the first line of an entry begins, before the home's folder.
-const beginning = "# rouse begin "
+const beginning = setup.InCrontab
 
 // without is a crontab without the home's entries, by whatever path they name it;
 // every other line is as it was.

@@ -15,6 +15,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/lazy"
 	"rouse/internal/proc"
+	"rouse/setup"
 )
 
 // unit is a file of systemd or launchd.
@@ -252,4 +253,4 @@ func (j Job) written(dir string) (list []string) {
 }
 
 // writtenFor begins a unit of systemd, before the home's folder.
-const writtenFor = "# Written by rouse install for "
+const writtenFor = setup.InUnit

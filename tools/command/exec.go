@@ -17,6 +17,7 @@ import (
 
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/sandbox"
 	"rouse/tools"
 )
 
@@ -29,6 +30,8 @@ type Exec struct {
 	Timeout time.Duration
 	// MaxOutput is how many bytes one call may write; 0 is no limit.
 	MaxOutput int64
+	// Box confines the programs; nil lets them do what Rouse can.
+	Box *sandbox.Box
 }
 
 // Run carries out one call: what c writes, on both streams, is the call's
@@ -42,8 +45,10 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 	if err != nil {
 		return tools.Fail("cwd: %v", err)
 	}
-	c.Dir, c.Stdout, c.Stderr, c.MaxOutput = dir, call.Output, call.Output, e.MaxOutput
-	c.Timeout = cmp.Or(c.Timeout, e.Timeout)
+	ear := e.Box.Listen(dir)
+	out := ear.Beside(call.Output)
+	c.Dir, c.Stdout, c.Stderr, c.MaxOutput = dir, out, out, e.MaxOutput
+	c.Timeout, c.Box = cmp.Or(c.Timeout, e.Timeout), e.Box
 	p, err := e.Runner.Start(ctx, c)
 	if err != nil {
 		return notStarted(err)
@@ -55,7 +60,11 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 	if exit.Cause != proc.Exited {
 		redact.Cut(call.Output)
 	}
-	return result(exit, c)
+	r := result(exit, c)
+	if !r.OK {
+		r.Refuse(ear.Refusals(p.Refused(), e.Box.Ended(exit.Signal, exit.Code)...))
+	}
+	return r
 }
 
 // folder is a folder of the workspace, which must exist.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"rouse/internal/lazy"
 	"rouse/internal/redact"
+	"rouse/internal/sandbox"
 	"rouse/internal/text"
 	"rouse/tools"
 )
@@ -35,7 +37,8 @@ const (
 type server struct {
 	Server
 	o    Options
-	ctx  context.Context  // its life; the one of Start
+	ctx  context.Context // its life; the one of Start
+	box  *sandbox.Box
 	hide *redact.Redactor // for our own messages: also what the operator gave the server alone
 
 	stale atomic.Bool // the server has said that its tools changed
@@ -143,12 +146,23 @@ func (s *server) explain(ctx context.Context, l *link, err error) error {
 	}
 	switch end := l.pipes.ending(); {
 	case end != "":
-		return errors.New("it ended at once: " + end)
+		return s.kept(l, "it ended at once: "+end)
 	case l.pipes != nil:
-		return errors.New(s.clean(err) + l.pipes.said())
+		return s.kept(l, s.clean(err)+l.pipes.said())
 	}
 	return errors.New(s.clean(err))
 }
+
+// kept is why a server did not start, with what the sandbox kept it from.
+func (s *server) kept(l *link, why string) error {
+	r := tools.Fail("%s", why)
+	r.Refuse(s.box.Refused(s.Dir, l.pipes.stderr.String(), nil, l.pipes.refused()))
+	return errors.New(r.Error)
+}
+
+// maxSaid is how much of a failed call's answer is searched for what the sandbox
+// refused, in bytes.
+const maxSaid = 16 << 10
 
 // clean is an error of others in one line, without what the operator gave the
 // server alone. Of its address it has the part that is no secret.
@@ -276,12 +290,19 @@ func (s *server) call(ctx context.Context, t rawTool, call tools.Call) tools.Res
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
+	before := l.pipes.refused()
 	res, err := l.session.CallTool(withCapture(limited, c), &sdk.CallToolParams{Name: t.Name, Arguments: args})
 	switch {
 	case err == nil && res.InputRequests != nil:
 		return tools.Fail("%s: the tool asks for more input, which is not on offer", quoted(s.Name))
 	case err == nil:
-		return unwrapper{out: call.Output, hide: s.o.Redact}.unwrap(res, c.raw())
+		var said text.Ends
+		said.Head = maxSaid
+		r := unwrapper{out: io.MultiWriter(call.Output, &said), hide: s.o.Redact}.unwrap(res, c.raw())
+		if head, _, _ := said.Kept(); !r.OK {
+			r.Refuse(s.box.Refused(s.Dir, r.Error+"\n"+string(head), before, l.pipes.refused()))
+		}
+		return r
 	case ctx.Err() != nil:
 		return s.unknown("stopped: " + context.Cause(ctx).Error())
 	case limited.Err() != nil:

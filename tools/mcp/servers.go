@@ -13,6 +13,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/sandbox"
 	"rouse/internal/text"
 	"rouse/tools"
 )
@@ -21,6 +22,8 @@ import (
 type Options struct {
 	// Runner starts the servers, with its environment and their own.
 	Runner *proc.Runner
+	// Box, unless nil, gives what confines a server; nil is nothing.
+	Box func(Server) *sandbox.Box
 	// Started, unless nil, is told of each process that is started.
 	Started func(proc.Identity)
 	// Pins is the file that keeps which tools were accepted.
@@ -56,6 +59,9 @@ func (o Options) complete() Options {
 	o.Grace = cmp.Or(o.Grace, 2*time.Second)
 	o.MaxMessage = cmp.Or(o.MaxMessage, 32<<20)
 	o.FS = disk.Or(o.FS)
+	if o.Box == nil {
+		o.Box = func(Server) *sandbox.Box { return nil }
+	}
 	if o.Known == nil {
 		o.Known = func(string) []string { return nil }
 	}
@@ -108,7 +114,7 @@ func Start(ctx context.Context, c Config, o Options) *Servers {
 		if entry.Disabled {
 			continue
 		}
-		srv := &server{Server: entry, o: o, ctx: ctx, hide: hide}
+		srv := &server{Server: entry, o: o, ctx: ctx, hide: hide, box: o.Box(entry)}
 		s.list = append(s.list, srv)
 		wg.Go(srv.begin)
 	}

@@ -76,7 +76,7 @@ func (s *server) start(ctx context.Context) (*pipes, error) {
 	var err error
 	p.process, err = s.o.Runner.Start(ctx, proc.Command{
 		Argv: append([]string{s.Command}, s.Args...), Dir: s.Dir, Env: env,
-		Stdin: source, Stdout: &frame.Lines{Max: s.o.MaxMessage, Patience: patience, Line: p.line, Lost: p.lost}, Stderr: p.stderr,
+		Box: s.box, Stdin: source, Stdout: &frame.Lines{Max: s.o.MaxMessage, Patience: patience, Line: p.line, Lost: p.lost}, Stderr: p.stderr,
 	})
 	if err != nil {
 		return nil, err
@@ -277,6 +277,14 @@ func (p *pipes) ending() string {
 		return ""
 	}
 	return p.exit.String() + p.said()
+}
+
+// refused are the hosts that the sandbox has kept the server from.
+func (p *pipes) refused() []string {
+	if p == nil {
+		return nil
+	}
+	return p.process.Refused()
 }
 
 // said is what the server said last, in one line to be put after a message.

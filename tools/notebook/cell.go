@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/internal/sandbox"
 	"rouse/internal/text"
 	"rouse/tools"
 )
@@ -44,6 +45,8 @@ type Cell struct {
 	// StdoutBytes and StderrBytes are how much it printed.
 	StdoutBytes int64 `json:"stdout_bytes"`
 	StderrBytes int64 `json:"stderr_bytes"`
+	// Refused is what the sandbox kept it from, where it went wrong.
+	Refused []sandbox.Refusal `json:"-"`
 }
 
 // Failure is the error in one line, its last one; empty if there is none. Of a

@@ -19,6 +19,7 @@ import (
 
 	"rouse/internal/lazy"
 	"rouse/internal/proc"
+	"rouse/internal/sandbox"
 	"rouse/tools"
 )
 
@@ -112,6 +113,8 @@ type Outcome struct {
 	Lost bool `json:"lost,omitempty"`
 	// Duration is the time that the code ran.
 	Duration time.Duration `json:"duration_ns"`
+	// Refused is what the sandbox kept a cell from that went wrong.
+	Refused []sandbox.Refusal `json:"-"`
 }
 
 // Limits bound how long a cell runs. The zero value of a field is its default.

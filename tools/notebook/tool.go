@@ -102,6 +102,7 @@ func (m *Manager) exec(ctx context.Context, call tools.Call, a arguments) tools.
 	}
 	if !r.OK {
 		r.Error = c.Failure()
+		r.Refuse(c.Refused)
 	}
 	return r
 }

@@ -29,13 +29,11 @@ type arguments struct {
 	Timeout int    `json:"timeout_seconds,omitempty"`
 }
 
-// Tool is the shell. Commands run in dir, which is made on first use, for at
-// most timeout (default one minute) unless a call asks for less, or for up to
-// ten times as much; they may write maxOutput bytes (0 is no limit).
-func Tool(r *proc.Runner, dir string, timeout time.Duration, maxOutput int64) tools.Tool {
-	timeout = cmp.Or(max(timeout, 0), defaultTimeout)
-	exec := command.Exec{Runner: r, Dir: dir, Timeout: timeout, MaxOutput: maxOutput}
-	most := max(1, int((stretch * timeout).Seconds()))
+// Tool is the shell. Commands run as exec says, but for its timeout (default one
+// minute): a call may ask for less, or for up to ten times as much.
+func Tool(exec command.Exec) tools.Tool {
+	exec.Timeout = cmp.Or(max(exec.Timeout, 0), defaultTimeout)
+	most := max(1, int((stretch * exec.Timeout).Seconds()))
 	t := tools.New("shell", description, func(ctx context.Context, call tools.Call, a arguments) tools.Result {
 		if strings.TrimSpace(a.Command) == "" {
 			return tools.Fail("command is empty")

@@ -14,13 +14,14 @@ import (
 
 	"rouse/internal/proc"
 	"rouse/tools"
+	"rouse/tools/command"
 )
 
 // run calls the shell with these limits and gives back its result and output.
 func run(t *testing.T, timeout time.Duration, maxOutput int64, args map[string]any) (tools.Result, string) {
 	t.Helper()
 	r := &proc.Runner{Env: proc.Environ(os.Environ())}
-	tool := Tool(r, filepath.Join(t.TempDir(), "workspace"), timeout, maxOutput)
+	tool := Tool(command.Exec{Runner: r, Dir: filepath.Join(t.TempDir(), "workspace"), Timeout: timeout, MaxOutput: maxOutput})
 	raw, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func TestFiveWaysToEnd(t *testing.T) {
 
 func TestCanceledWithTheCycle(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	tool := Tool(&proc.Runner{}, t.TempDir(), 0, 0)
+	tool := Tool(command.Exec{Runner: &proc.Runner{}, Dir: t.TempDir()})
 	res := tool.Run(ctx, tools.Call{
 		Args:    json.RawMessage(`{"command":"sleep 100"}`),
 		Output:  &bytes.Buffer{},
@@ -98,7 +99,7 @@ func TestCwd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	res := Tool(&proc.Runner{}, dir, 0, 0).Run(t.Context(), tools.Call{Args: json.RawMessage(`{"command":"basename $PWD","cwd":"a/b"}`), Output: &out})
+	res := Tool(command.Exec{Runner: &proc.Runner{}, Dir: dir}).Run(t.Context(), tools.Call{Args: json.RawMessage(`{"command":"basename $PWD","cwd":"a/b"}`), Output: &out})
 	if !res.OK || out.String() != "b\n" {
 		t.Errorf("%q, %+v", out.String(), res)
 	}
@@ -113,7 +114,7 @@ func TestBrokenPipeEndsTheWriter(t *testing.T) {
 }
 
 func TestArgumentsRefused(t *testing.T) {
-	tool := Tool(&proc.Runner{}, t.TempDir(), time.Second, 0)
+	tool := Tool(command.Exec{Runner: &proc.Runner{}, Dir: t.TempDir(), Timeout: time.Second})
 	for _, args := range []string{`{}`, `{"command":1}`, `{"command":"ls","timeout_seconds":11}`, `{"command":"ls","timeout_seconds":0}`, `{"command":"ls","cwd":1}`} {
 		if tool.Check(json.RawMessage(args)) == nil {
 			t.Errorf("%s fits the schema", args)

@@ -94,6 +94,7 @@ func (r *Runtime) startKernel(ctx context.Context) (*kernel, error) {
 		Stderr:     k.diag,
 		ExtraFiles: theirs,
 		Grace:      killGrace,
+		Box:        r.cells,
 	})
 	if err != nil {
 		pipes.close()

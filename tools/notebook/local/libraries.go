@@ -60,7 +60,8 @@ func (c Config) Libraries(ctx context.Context, dir string) ([]string, error) {
 		return have.Libraries, nil
 	}
 	said := c.Redact.NewTail(8000)
-	exit, err := c.Runner.Run(ctx, proc.Command{Argv: []string{c.Python, "-c", probe, notable}, Stdout: said, Timeout: probeTimeout})
+	box, _ := c.boxes("")
+	exit, err := c.Runner.Run(ctx, proc.Command{Argv: []string{c.Python, "-c", probe, notable}, Stdout: said, Timeout: probeTimeout, Box: box})
 	if err == nil && !exit.OK() {
 		err = fmt.Errorf("%s", exit)
 	}
@@ -89,7 +90,8 @@ func (c Config) Check(ctx context.Context) error {
 	if (&Runtime{c: c}).uv() != "" {
 		needs = "pass" // it brings what it needs
 	}
-	exit, err := c.Runner.Run(ctx, proc.Command{Argv: []string{c.Python, "-c", needs}, Stderr: said, Timeout: probeTimeout})
+	box, _ := c.boxes("")
+	exit, err := c.Runner.Run(ctx, proc.Command{Argv: []string{c.Python, "-c", needs}, Stderr: said, Timeout: probeTimeout, Box: box})
 	if err == nil && !exit.OK() {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 		err = fmt.Errorf("it has not the modules venv and ensurepip, such as of the package python3-venv (%s)", cmp.Or(lines[len(lines)-1], exit.String()))

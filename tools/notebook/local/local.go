@@ -28,12 +28,17 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
+	"rouse/internal/sandbox"
 	"rouse/tools/notebook"
 )
 
 // Config is what the notebooks of a home have in common.
 type Config struct {
 	Runner *proc.Runner
+	// Boxes gives what confines the processes of the notebook in a folder: cells, and
+	// what makes its environment and installs packages; "" is no notebook, whose
+	// interpreter is asked. Nil confines nothing.
+	Boxes func(dir string) (cells, install *sandbox.Box)
 	// FS is how files are written; default the machine's.
 	FS disk.FS
 	// Workspace is the folder in which cells run, made on first use.
@@ -83,6 +88,8 @@ type Runtime struct {
 	c   Config
 	dir string // of the notebook, absolute
 
+	cells, installs *sandbox.Box
+
 	kernel *kernel  // nil if no process runs
 	notes  []string // to be told to the next cell
 	lost   bool     // a process of ours was ended, so do not restore
@@ -104,7 +111,16 @@ func (c Config) Open(dir string) (*Runtime, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("notebook folder: %w", err)
 	}
-	return &Runtime{c: c, dir: dir}, nil
+	r := &Runtime{c: c, dir: dir}
+	r.cells, r.installs = c.boxes(dir)
+	return r, nil
+}
+
+func (c Config) boxes(dir string) (cells, install *sandbox.Box) {
+	if c.Boxes == nil {
+		return nil, nil
+	}
+	return c.Boxes(dir)
 }
 
 // Cancel is as [notebook.Runtime] says.

@@ -91,6 +91,7 @@ func (r *Runtime) run(ctx context.Context, job notebook.Job, emit func(notebook.
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	begun := time.Now()
 	cell := &run{ctx: inner, max: r.c.MaxOutput, beat: min(10*time.Second, limits.Idle/3), flood: make(chan struct{}), emit: emit, last: begun}
+	before := k.proc.Refused()
 	var out notebook.Outcome
 	if err := cell.begin(k, job); err != nil {
 		k.attach(cell)
@@ -110,6 +111,9 @@ func (r *Runtime) run(ctx context.Context, job notebook.Job, emit func(notebook.
 	k.attach(nil)
 	cell.end()
 	out.Duration = time.Since(begun)
+	if out.Ended != notebook.OK {
+		out.Refused = r.cells.Refused(r.c.Workspace, out.Error, before, k.proc.Refused())
+	}
 	return out
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/proc"
+	"rouse/tools"
 )
 
 const (
@@ -146,18 +147,21 @@ func (r *Runtime) environ() []string {
 // too, if it does not succeed.
 func (r *Runtime) command(ctx context.Context, c proc.Command) (string, error) {
 	said := r.c.Redact.NewTail(4000)
-	c.Dir, c.Env = r.c.Workspace, append(r.environ(), c.Env...)
-	out := io.Writer(said)
+	c.Dir, c.Env, c.Box = r.c.Workspace, append(r.environ(), c.Env...), r.installs
+	ear := c.Box.Listen(c.Dir)
+	out := ear.Beside(said)
 	if c.Stdout != nil {
-		out = io.MultiWriter(said, c.Stdout)
+		out = io.MultiWriter(out, c.Stdout)
 	}
 	c.Stdout, c.Stderr = out, out
-	exit, err := r.c.Runner.Run(ctx, c)
+	p, err := r.c.Runner.Start(ctx, c)
 	if err != nil {
 		return "", err
 	}
-	if !exit.OK() {
-		return "", errors.New(strings.TrimSpace(exit.String() + "\n" + said.String()))
+	if exit := p.Wait(); !exit.OK() {
+		failed := tools.Fail("%s", strings.TrimSpace(exit.String()+"\n"+said.String()))
+		failed.Refuse(ear.Refusals(p.Refused(), c.Box.Ended(exit.Signal, exit.Code)...))
+		return "", errors.New(failed.Error)
 	}
 	return said.String(), nil
 }

@@ -1,0 +1,250 @@
+package setup
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"rouse/agent/config"
+	"rouse/home"
+	"rouse/internal/proc"
+	"rouse/internal/sandbox"
+	"rouse/tools/mcp"
+	"rouse/tools/notebook/local"
+)
+
+// Walls are what stands between the processes of tools and the rest of the machine,
+// each kind of which has a box. What the operator configured to run stands outside:
+// notifications, heartbeats, what is told of cells, and what installs a home. Nil has
+// no walls, and its boxes are nil.
+type Walls struct {
+	config.Walls
+	System sandbox.System
+
+	tools     sandbox.Policy
+	box       *sandbox.Box // of tools
+	home      home.Home
+	env       []string // of processes
+	indexes   []string // the hosts of the package index
+	installer []string // what reads these
+}
+
+// newWalls makes the walls of the home: nil where it has no posture or the sandbox is
+// off. An error says what is missing for a sandbox that is required.
+func (s *Setup) newWalls() (*Walls, error) {
+	c := s.Config.Walls()
+	if !c.Stand() {
+		return nil, nil
+	}
+	m := s.machine()
+	w := &Walls{Walls: c, System: m.system, home: s.Home, env: s.Runner().Env, installer: local.InstallEnviron(s.Environ)}
+	w.tools = w.policy(s.Home.Folder(s.Config.Workspace), cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
+	w.box = w.made(w.tools, w.Hosts)
+	if missing := w.missing(); w.Mode == "require" && len(missing) > 0 {
+		return nil, s.Config.Wrong(fmt.Errorf("sandbox.mode: require, but this machine does not keep all of it: %s", strings.Join(missing, "; ")))
+	}
+	return w, nil
+}
+
+// made is the box of a policy, nil where nothing can confine it. A list of hosts that
+// cannot be kept is no network. With an open posture only bubblewrap keeps tools off
+// the agent's own files: Landlock could do it only by letting nobody make a file
+// beside the home.
+func (w *Walls) made(p sandbox.Policy, hosts []string) *sandbox.Box {
+	if p.Network == sandbox.Listed && !w.System.Mounts() {
+		p.Network = sandbox.None
+	}
+	if w.Posture == config.Open && !w.System.Mounts() {
+		if p.Hidden, p.ReadOnly = nil, nil; p.Network == sandbox.Open && p.Limits == (sandbox.Limits{}) {
+			return nil
+		}
+	}
+	if !w.System.Confines() {
+		return nil
+	}
+	return sandbox.New(p, w.System)
+}
+
+// policy is that of tools.
+func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy {
+	dir, person := home.Resolved(w.home.Dir), proc.Lookup(w.env, "HOME")
+	p := sandbox.Policy{
+		Write: append(all(w.Write), home.Resolved(workspace)), Read: all(w.Folders), Network: w.Network, Limits: w.Limits, UnixSockets: w.UnixSockets,
+		Temp: home.Resolved(w.home.Temp()), Cache: home.Resolved(w.home.Cache()),
+	}
+	if w.Posture == config.Open {
+		p.Write = []string{"/"}
+	}
+	if w.Read == config.ReadSystem {
+		p.Read = slices.Concat(p.Read, systemFolders(), certificates(w.env), programs(proc.Lookup(w.env, "PATH"), person), interpreter(python, w.env))
+	} else {
+		p.Read = append(p.Read, "/")
+	}
+	if w.Read != config.ReadAny {
+		named := slices.Concat(w.Folders, w.Write) // what the operator names is meant
+		p.Hidden = slices.DeleteFunc(slices.Concat(private(persons(person)...), homes), func(path string) bool { return slices.Contains(named, path) })
+		p.Hidden = all(p.Hidden)
+	}
+	for _, o := range home.Owned() {
+		switch path := filepath.Join(dir, o.Name); o.Access {
+		case home.Hidden:
+			p.Hidden = append(p.Hidden, home.Resolved(path))
+		case home.ReadOnly:
+			p.ReadOnly = append(p.ReadOnly, home.Resolved(path))
+		}
+	}
+	return p
+}
+
+// all are paths without links.
+func all(paths []string) []string {
+	real := make([]string, len(paths))
+	for i, path := range paths {
+		real[i] = home.Resolved(path)
+	}
+	return real
+}
+
+// persons are the homes of the user: that of the environment, and that of the system.
+func persons(named string) (dirs []string) {
+	if u, err := user.Current(); err == nil && u.HomeDir != "" {
+		dirs = append(dirs, filepath.Clean(u.HomeDir))
+	}
+	if filepath.IsAbs(named) && !slices.Contains(dirs, filepath.Clean(named)) {
+		dirs = append(dirs, filepath.Clean(named))
+	}
+	return dirs
+}
+
+// certificates are the files and folders of certificates that an environment names.
+func certificates(env []string) (paths []string) {
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "GIT_SSL_CAINFO"} {
+		if path := proc.Lookup(env, name); filepath.IsAbs(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// interpreter are the folders of the Python that notebooks have.
+func interpreter(python string, env []string) []string {
+	path, err := proc.LookPath(python, proc.Lookup(env, "PATH"))
+	if err != nil {
+		return nil
+	}
+	top := filepath.Dir(filepath.Dir(home.Resolved(path)))
+	if top == "/" || top == "/usr" {
+		return nil
+	}
+	return []string{top}
+}
+
+// Tools is the box of the shell and of commands.
+func (w *Walls) Tools() *sandbox.Box {
+	if w == nil {
+		return nil
+	}
+	return w.box
+}
+
+// Notebook gives the box of a notebook's process, whose folder is its own, and that of
+// what makes its environment and installs packages, which reaches the package index.
+func (w *Walls) Notebook(dir string) (cells, install *sandbox.Box) {
+	if w == nil {
+		return nil, nil
+	}
+	p := w.tools
+	if dir != "" {
+		p.Write = append(slices.Clone(p.Write), home.Resolved(dir))
+	}
+	return w.made(p, w.Hosts), w.installing(p)
+}
+
+func (w *Walls) installing(p sandbox.Policy) *sandbox.Box {
+	hosts := indexHosts(w.env, w.installer)
+	if p.Network == sandbox.Listed {
+		hosts = append(hosts, w.Hosts...)
+	}
+	if p.Network != sandbox.Open && w.System.Mounts() {
+		p.Network = sandbox.Listed
+	} else {
+		p.Network = sandbox.Open
+	}
+	return w.made(p, hosts)
+}
+
+// Server is the box of an MCP server: beside what tools may, it reaches what its entry
+// says, all of the network unless that says otherwise, and it lives in the home.
+func (w *Walls) Server(s mcp.Server) *sandbox.Box {
+	if w == nil {
+		return nil
+	}
+	p := w.tools
+	p.Write = append(slices.Clone(p.Write), all(s.Sandbox.Write)...)
+	p.Read = append(append(slices.Clone(p.Read), all(s.Sandbox.Read)...), home.Resolved(w.home.Dir), home.Resolved(s.Dir))
+	p.Network = cmp.Or(s.Sandbox.Network, sandbox.Open)
+	return w.made(p, w.Hosts)
+}
+
+// indexHosts are the hosts from which packages of Python are installed.
+func indexHosts(environs ...[]string) (hosts []string) {
+	for _, e := range slices.Concat(environs...) {
+		name, value, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, "PIP_") && !strings.HasPrefix(name, "UV_") || !strings.Contains(name, "INDEX") && !strings.HasSuffix(name, "FIND_LINKS") {
+			continue
+		}
+		for address := range strings.FieldsSeq(value) {
+			u, err := url.Parse(address[max(0, strings.Index(address, "http")):]) // uv has NAME=URL
+			if err == nil && u.Host != "" {
+				hosts = append(hosts, u.Host)
+			}
+		}
+	}
+	return append(hosts, "pypi.org", "files.pythonhosted.org")
+}
+
+// Holds say of each promise that the walls of tools give what keeps it here.
+func (w *Walls) Holds() []sandbox.Hold {
+	if w == nil {
+		return nil
+	}
+	return sandbox.New(w.tools, w.System).Holds()
+}
+
+// missing are the promises that are not kept, or not wholly, and what would bring them.
+func (w *Walls) missing() (list []string) {
+	for _, h := range w.Holds() {
+		if h.Lacks != "" {
+			list = append(list, string(h.Promise)+": "+h.Lacks)
+		}
+	}
+	return list
+}
+
+// String is what holds, in a few words: "" without walls.
+func (w *Walls) String() string {
+	if w == nil {
+		return ""
+	}
+	var by, not []string
+	for _, h := range w.Holds() {
+		switch {
+		case h.By == "":
+			not = append(not, string(h.Promise))
+		case !slices.Contains(by, h.By):
+			by = append(by, h.By)
+		}
+	}
+	text := string(w.Posture)
+	if len(by) > 0 {
+		text += " by " + strings.Join(by, ", ")
+	}
+	if len(not) > 0 {
+		text += "; not kept: " + strings.Join(not, ", ")
+	}
+	return text
+}

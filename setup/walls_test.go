@@ -1,0 +1,129 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/home"
+	"rouse/internal/sandbox"
+	"rouse/tools/mcp"
+)
+
+// place is a home below a person's, who keeps what people keep.
+func place(t *testing.T, config string) (*Setup, string) {
+	t.Helper()
+	person := home.Resolved(t.TempDir())
+	for name, text := range map[string]string{
+		"agent/rules.md": "x", "agent/rouse.yaml": config, "agent/data/x": "", "agent/.env": "", "other/rules.md": "y", "other/workspace/x": "",
+		".ssh/id": "", ".aws/config": "", ".bash_history": "", "plain": "", "Vault.kdbx": "", ".config/gh/hosts.yml": "",
+	} {
+		path := filepath.Join(person, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(home.Home{Dir: filepath.Join(person, "agent")}, Process{Now: time.Now, Environ: []string{"HOME=" + person, "PATH=" + os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, person
+}
+
+// What each posture lets tools read and write: r, w, both or neither.
+func TestWallsOfPostures(t *testing.T) {
+	for _, row := range []struct{ config, may string }{
+		{"posture: careful", "agent/workspace/x=rw agent/tmp/x=rw agent/cache/x=rw agent/rules.md=r agent/bin/x=r agent/.git/x=r agent/data/x=r agent/new=r" +
+			" agent/scratchpad/active.yaml= agent/.env= agent/rouse.yaml= agent/STOP= agent/approvals.yaml= agent/notebooks/a/x= agent/logs/x=" +
+			" other/rules.md= other/workspace/x= plain=r .ssh/id= .aws/config= .bash_history= Vault.kdbx= .config/gh/hosts.yml= .config/x=r /usr/bin/sh=r /etc/passwd=r /x=r"},
+		{"posture: careful\nsandbox: {read: [all, ~/.aws], write: [~/out, ../other/workspace]}", ".aws/config=r .ssh/id= out/x=rw plain=r other/workspace/x=rw other/rules.md="},
+		{"posture: strict", "agent/workspace/x=rw agent/rules.md=r agent/data/x= agent/.env= plain= .ssh/id= other/rules.md= /usr/bin/sh=r /etc/passwd=r /home/x="},
+		{"posture: strict\nsandbox: {read: [data]}", "agent/data/x=r plain= /usr/bin/sh=r"},
+		{"posture: open", "agent/workspace/x=rw agent/rules.md=r agent/data/x=rw agent/.env= agent/STOP= plain=rw .ssh/id=rw other/rules.md=rw /etc/passwd=rw"},
+	} {
+		s, person := place(t, row.config)
+		w, err := s.Walls()
+		if err != nil || w == nil {
+			t.Fatalf("%s: %v, %v", row.config, w, err)
+		}
+		for entry := range strings.FieldsSeq(row.may) {
+			path, want, _ := strings.Cut(entry, "=")
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(person, path)
+			}
+			got := ""
+			if w.tools.Reads(path) {
+				got = "r"
+			}
+			if w.tools.Writes(path) {
+				got += "w"
+			}
+			if got != want {
+				t.Errorf("%s: %s: got %q, want %q", row.config, path, got, want)
+			}
+		}
+	}
+	for _, config := range []string{"", "posture: strict\nsandbox: {mode: 'off'}"} {
+		s, _ := place(t, config)
+		w, err := s.Walls()
+		cells, install := w.Notebook("x")
+		if w != nil || err != nil || w.Tools() != nil || cells != nil || install != nil || w.Server(mcp.Server{}) != nil || w.String() != "" {
+			t.Errorf("%q has walls: %v, %v", config, w, err)
+		}
+	}
+}
+
+// Notebooks and servers have boxes of their own.
+func TestWallsOfNotebooksAndServers(t *testing.T) {
+	s, person := place(t, "posture: careful\nsandbox: {hosts: [a.example]}")
+	w, err := s.Walls()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.System = sandbox.System{Bubblewrap: "/usr/bin/bwrap", Tracing: true}
+	own := filepath.Join(person, "agent", "notebooks", "one")
+	cells, install := w.Notebook(own)
+	for _, b := range []*sandbox.Box{cells, install} {
+		if p := b.Policy(); !p.Writes(own+"/x") || p.Reads(filepath.Dir(own)+"/two/x") || p.Network != sandbox.Listed {
+			t.Errorf("%+v", p)
+		}
+	}
+	for entry, want := range map[sandbox.Network]sandbox.Network{"": sandbox.Open, sandbox.None: sandbox.None, sandbox.Listed: sandbox.Listed} {
+		p := w.Server(mcp.Server{Dir: filepath.Join(person, "agent"), Sandbox: mcp.Sandbox{Network: entry, Write: []string{person + "/out"}}}).Policy()
+		if p.Network != want || !p.Writes(person+"/out/x") || p.Reads(person+"/agent/.env") || !p.Reads(person+"/agent/data/x") || p.Writes(person+"/agent/data/x") {
+			t.Errorf("%s: %+v", entry, p)
+		}
+	}
+	w.System = sandbox.System{Landlock: 4, Seccomp: true}
+	cells, install = w.Notebook(own)
+	if cells.Policy().Network != sandbox.None || install.Policy().Network != sandbox.Open {
+		t.Errorf("where no list can be kept: cells %s, install %s", cells.Policy().Network, install.Policy().Network)
+	}
+}
+
+func TestIndexHosts(t *testing.T) {
+	got := indexHosts([]string{"PIP_INDEX_URL=http://a.example:8080/simple", "UV_INDEX=one=https://b.example/simple https://c.example", "PIP_CERT=/x", "UV_NO_INDEX=1", "OTHER_INDEX=https://d.example"})
+	if want := []string{"a.example:8080", "b.example", "c.example", "pypi.org", "files.pythonhosted.org"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What is required and cannot be had lets nothing begin.
+func TestRequiredWalls(t *testing.T) {
+	s, _ := place(t, "posture: careful\nsandbox: {mode: require, processes: 0, memory: 0}")
+	_, err := s.Walls()
+	if sys := sandbox.Look(); sys.Bubblewrap == "" {
+		if err == nil || !strings.Contains(err.Error(), "rouse.yaml: line 2: sandbox.mode: require") {
+			t.Errorf("got %v", err)
+		}
+		if _, err := s.Agent(); err == nil {
+			t.Error("a cycle could begin")
+		}
+	}
+}
