@@ -2,9 +2,12 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"rouse/home"
+	"rouse/internal/sandbox"
+	"rouse/internal/text"
 	"rouse/journal"
 )
 
@@ -48,10 +51,34 @@ func (s Summary) Attention(h home.Home) (list []string) {
 			list = append(list, d.String())
 		}
 	}
+	for _, r := range s.Sandbox {
+		list = append(list, fmt.Sprintf("cycle %s: the sandbox refused %s%s", s.Cycle, r, mend(h, r.What)))
+	}
 	if f := s.Fallback; f != nil {
 		list = append(list, fmt.Sprintf("cycle %s asked %s instead of %s: %s", s.Cycle, f.Name, f.Instead, f.Reason))
 	}
 	return list
+}
+
+// mend is the line that would allow what the sandbox refused.
+func mend(h home.Home, what string) string {
+	kind, name, _ := strings.Cut(what, " ")
+	switch kind {
+	case sandbox.Host:
+	case sandbox.Read:
+		if h.CheckRead(kind, name) != nil {
+			return ", one of the agent's own files"
+		}
+	case sandbox.Write:
+		if h.CheckWrite(kind, name) != nil {
+			return ", one of the agent's own files"
+		}
+	case sandbox.Bound:
+		return "; to raise it, set sandbox." + name + " in rouse.yaml"
+	default:
+		return "; to allow hosts, see sandbox.network in rouse.yaml"
+	}
+	return fmt.Sprintf("; to allow it: rouse allow %s %s", kind, text.Quoted(name))
 }
 
 // Summaries gives at most limit cycles, the newest first; 0 means all.

@@ -96,6 +96,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 		newest = &agent.Summary{}
 	}
 	st.problem(s.addDistrust(&st, newest.Cycle))
+	st.problem(s.Unwalled())
 	s.addSlots(&st)
 	if newest.Outcome == journal.Failed && len(s.Config.Schedule) > 0 {
 		if sentence := s.resting(); sentence != "" {

@@ -2,7 +2,9 @@ package setup
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os/user"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"rouse/agent/config"
 	"rouse/home"
+	"rouse/internal/egress"
 	"rouse/internal/proc"
 	"rouse/internal/sandbox"
 	"rouse/tools/mcp"
@@ -66,7 +69,22 @@ func (w *Walls) made(p sandbox.Policy, hosts []string) *sandbox.Box {
 	if !w.System.Confines() {
 		return nil
 	}
+	if p.Network == sandbox.Listed {
+		g := gate(hosts)
+		p.Gate, p.Environ = g.Open, g.Environ
+	}
 	return sandbox.New(p, w.System)
+}
+
+// gate is the way out to a list of hosts. Those of the configuration are in order; one
+// that a variable for installers has and that is none is left out.
+func gate(hosts []string) *egress.Gate {
+	g, _ := egress.New(slices.DeleteFunc(slices.Clone(hosts), func(host string) bool {
+		_, err := egress.Entry(host)
+		return err != nil
+	}))
+	g.Upstream = http.ProxyFromEnvironment
+	return g
 }
 
 // policy is that of tools.
@@ -213,6 +231,20 @@ func (w *Walls) Holds() []sandbox.Hold {
 		return nil
 	}
 	return sandbox.New(w.tools, w.System).Holds()
+}
+
+// Unwalled says that the walls which the posture of the home promises do not stand.
+func (s *Setup) Unwalled() error {
+	w, err := s.Walls()
+	switch {
+	case err != nil || w == nil || w.System.Mounts():
+		return err
+	case w.Posture == config.Open:
+		return errors.New("posture: open keeps tools off the agent's own files by bubblewrap alone, which is not here or does not work (apt install bubblewrap): they can write the memory, rules and keys")
+	case !w.System.Confines():
+		return fmt.Errorf("posture: %s, but tools can write the agent's own files: neither bubblewrap nor Landlock works here (apt install bubblewrap)", w.Posture)
+	}
+	return nil
 }
 
 // missing are the promises that are not kept, or not wholly, and what would bring them.

@@ -142,6 +142,9 @@ func (a *app) dryRun(ag *agent.Agent) error {
 		return err
 	}
 	a.printRequest(req)
+	if ag.Sandbox != "" {
+		fmt.Fprintln(a.stdout, "--- sandbox: "+ag.Sandbox)
+	}
 	if len(ag.Boxes) > 0 {
 		fmt.Fprintln(a.stdout, "--- and the tools that need something running, which a dry run does not start: notebooks, MCP servers")
 	}

@@ -1,0 +1,37 @@
+package doctor
+
+import (
+	"rouse/internal/sandbox"
+	"rouse/setup"
+)
+
+// checkWalls says of each promise of the sandbox what keeps it here. What is not kept
+// fails only where it is required.
+func checkWalls(s *setup.Setup) (checks []setup.Check) {
+	w, err := s.Walls()
+	switch {
+	case err != nil:
+		return []setup.Check{{Check: "sandbox", Found: err.Error()}}
+	case w == nil && s.Config.Walls().Posture != "":
+		return []setup.Check{{Check: "sandbox", OK: true, Found: "off: tools reach all that you can", Hint: "for walls remove sandbox.mode: off from rouse.yaml"}}
+	case w == nil:
+		return []setup.Check{{Check: "sandbox", OK: true, Found: setup.NoPosture}}
+	}
+	if err := s.Unwalled(); err != nil {
+		checks = append(checks, setup.Check{Check: "sandbox", Found: err.Error()})
+	}
+	checks = append(checks, setup.Check{Check: "sandbox", OK: true, Found: w.String()})
+	for _, h := range w.Holds() {
+		checks = append(checks, checkHold(h))
+	}
+	return checks
+}
+
+// checkHold is a row of the table of promises.
+func checkHold(h sandbox.Hold) setup.Check {
+	c := setup.Check{Check: "sandbox", OK: true, Found: string(h.Promise) + ": not kept", Hint: h.Lacks}
+	if h.By != "" {
+		c.Found = string(h.Promise) + ": kept by " + h.By
+	}
+	return c
+}
