@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 	case "settle":
 		ended, err := EndLeftovers(os.Getenv("HELPER_MARK"), nil, Identity{})
 		fmt.Println(ended, err)
+	case "attempt":
+		attempt(os.Args[1:])
 	}
 }
 

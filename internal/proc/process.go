@@ -108,8 +108,12 @@ func (p *Process) confine(b *sandbox.Box) (err error) {
 // that is confined with its child ends with it, and does nothing else.
 func (p *Process) live(ctx context.Context, timeout time.Duration, started chan<- error) {
 	runtime.LockOSThread()
-	if !p.confined.Spent {
+	if !p.confined.Spent || firstThread() {
 		defer runtime.UnlockOSThread()
+	}
+	if p.confined.Spent && firstThread() { // which does not end before the process does
+		p.elsewhere(func() { p.live(ctx, timeout, started) })
+		return
 	}
 	p.begun = time.Now()
 	if err := p.launch(); err != nil {

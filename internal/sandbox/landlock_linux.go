@@ -1,7 +1,140 @@
 package sandbox
 
-// rules are those of Landlock.
-type rules struct{}
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
 
 // restrict starts a child on a thread that Landlock and seccomp restrict.
-func (b *Box) restrict(c Child) (*Confined, error) { return nil, ErrNone }
+func (b *Box) restrict(c Child) (*Confined, error) {
+	if err := b.rules.make(b); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	c.Env = b.policy.environ(c.Env, b.policy.Temp)
+	b.hold(c.Attr)
+	return &Confined{
+		Child:   c,
+		Spent:   true,
+		enter:   b.rules.enter,
+		started: func(pid int) (int, error) { return pid, b.release(pid) },
+	}, nil
+}
+
+// rules are what a thread takes on with its child. They are made when the first
+// child is confined, as what they allow is looked for in the file system, and hold
+// for all of a box: of what appears later beside something hidden, nothing is
+// readable, and of what they name, nothing that replaces it.
+type rules struct {
+	mu     sync.Mutex
+	set    *os.File // of Landlock; the kernel closes it to children
+	filter []unix.SockFilter
+}
+
+// make makes the rules once; after an error the next one tries again.
+func (r *rules) make(b *Box) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.set != nil {
+		return nil
+	}
+	if err := b.policy.makeFolders(); err != nil {
+		return err
+	}
+	set, err := newRuleset(b.system.Landlock)
+	if err != nil {
+		return err
+	}
+	if err := set.allow(b.policy); err != nil {
+		unix.Close(set.fd)
+		return err
+	}
+	r.set, r.filter = os.NewFile(uintptr(set.fd), "landlock"), b.filter()
+	return nil
+}
+
+// enter restricts the thread, and whatever it starts from now on.
+func (r *rules) enter() error {
+	defer runtime.KeepAlive(r)
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no new privileges: %w", err)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, r.set.Fd(), 0, 0); e != 0 {
+		return fmt.Errorf("restrict by Landlock: %w", e)
+	}
+	return setFilter(r.filter)
+}
+
+// Rights of Landlock. A file can be given the first group only. Devices are not
+// made: one of a disk would show all that is on it.
+const (
+	onFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	list    = unix.LANDLOCK_ACCESS_FS_READ_DIR
+	reading = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | list
+	device  = reading | onFiles
+	writing = device | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
+		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+	making = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
+)
+
+// handled are the rights that a kernel with this ABI knows: none of them is had but
+// by a rule.
+func handled(abi int) uint64 {
+	all := uint64(writing | making)
+	for _, later := range []struct {
+		abi   int
+		right uint64
+	}{
+		{2, unix.LANDLOCK_ACCESS_FS_REFER}, {3, unix.LANDLOCK_ACCESS_FS_TRUNCATE}, {5, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV},
+	} {
+		if abi < later.abi {
+			all &^= later.right
+		}
+	}
+	return all
+}
+
+// ruleset is one that is being made.
+type ruleset struct {
+	fd      int
+	handled uint64
+}
+
+func newRuleset(abi int) (*ruleset, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(abi)}
+	if abi >= 6 {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	size := unsafe.Sizeof(attr)
+	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if e != 0 {
+		return nil, fmt.Errorf("make a ruleset of Landlock: %w", e)
+	}
+	return &ruleset{int(fd), attr.Handled_access_fs}, nil
+}
+
+// add gives rights to a file, or a folder with all below.
+func (s *ruleset) add(fd int, folder bool, rights uint64) error {
+	rights &= s.handled
+	if !folder {
+		rights &= onFiles
+	}
+	if rights == 0 {
+		return nil
+	}
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(s.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	if e != 0 {
+		return fmt.Errorf("add a rule of Landlock: %w", e)
+	}
+	return nil
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,12 +17,11 @@ func Look() System {
 // keeps a thread from signalling the other threads of its process, as Go does, it is
 // the one before: without scopes.
 func landlockABI() int {
-	const version, errata = 1, 2
-	n, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
+	n, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {
 		return 0
 	}
-	mended, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, errata)
+	mended, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
 	const signals = 1 << 1
 	if e != 0 || mended&signals == 0 {
 		return min(int(n), 5)
@@ -34,7 +32,7 @@ func landlockABI() int {
 // seccompWorks says whether filters can be set, on an architecture that ours know.
 func seccompWorks() bool {
 	_, err := unix.PrctlRetInt(unix.PR_GET_SECCOMP, 0, 0, 0, 0)
-	return err == nil && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")
+	return err == nil && auditArch != 0
 }
 
 // tracingWorks says whether a child can be held by ptrace(2): container engines of old
