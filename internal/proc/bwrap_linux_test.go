@@ -2,11 +2,15 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -29,7 +33,14 @@ func asBoth(t *testing.T) bool {
 	}
 	t.Run("nobody", func(t *testing.T) {
 		home := roomFor(t, nobody)
-		c := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+strings.Split(t.Name(), "/")[0]+"$")
+		program, err := os.ReadFile("/proc/self/exe")
+		if err == nil {
+			err = os.WriteFile(home+"/proc.test", program, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command(home+"/proc.test", "-test.v", "-test.run", "^"+strings.Split(t.Name(), "/")[0]+"$")
 		c.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home)
 		c.Dir = home
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -262,5 +273,66 @@ func TestBoxAlone(t *testing.T) {
 		Command{ExtraFiles: []*os.File{file}, Stdin: strings.NewReader("fed\n"), Env: []string{"A=x=y z"}})
 	if want := "held\nfed\n5\n"; !strings.HasPrefix(got.out, want) || !strings.HasSuffix(got.out, "\n1\nx=y z\n"+r.dir+"/home/workspace\n") {
 		t.Errorf("got %q", got.out)
+	}
+}
+
+// answers is a gate that answers all requests itself.
+type answers struct {
+	*http.Server
+	opened *atomic.Int32
+}
+
+func (a answers) open(inside sandbox.Listener) (sandbox.Door, error) {
+	defer inside.Close()
+	listener, err := net.FileListener(inside)
+	if err != nil {
+		return nil, err
+	}
+	a.opened.Add(1)
+	go a.Serve(listener)
+	return a, nil
+}
+
+func (a answers) Refused() []string { return []string{"b.example"} }
+
+// TestBoxListed: the gate is found at the address that the environment names, without
+// any network, and what cannot be started is told as ever.
+func TestBoxListed(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	noGoroutineLeft(t)
+	r := newRoom(t)
+	r.policy.Network = sandbox.Listed
+	r.policy.Limits = sandbox.Limits{Processes: 100, OpenFiles: 77}
+	opened := new(atomic.Int32)
+	r.policy.Gate = func(inside sandbox.Listener) (sandbox.Door, error) {
+		return answers{&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "for ", r.URL) })}, opened}.open(inside)
+	}
+	r.policy.Environ = func(env []string, address string) []string { return append(env, "http_proxy=http://"+address) }
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	c := Command{Argv: []string{self}, Env: []string{"HELPER=fetch", "HELPER_URL=http://a.example/x"}, Dir: r.dir, Stdout: &out, Stderr: &out, Box: r.box()}
+	p, err := newRunner().Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := p.Wait(); !e.OK() || out.String() != "200 OK for http://a.example/x <nil>\n" || len(p.Refused()) != 1 {
+		t.Errorf("got %v, %v: %s", e, p.Refused(), out.String())
+	}
+	got := r.sh(`echo "$0"; env | grep -c ROUSE_INSIDE; ls /proc/self/fd | wc -l; ls -d /proc/[0-9]* | wc -l; ulimit -n; ulimit -u; exit 6`, Command{})
+	if !strings.HasPrefix(got.out, "sh\n0\n4\n") || got.Code != 6 || !strings.Contains(got.out, "\n77\n") {
+		t.Errorf("got %v: %s", got, got.out)
+	}
+	_, err = newRunner().Run(t.Context(), Command{Argv: []string{"/no/such"}, Dir: r.dir, Box: r.box()})
+	if err == nil || !strings.HasSuffix(err.Error(), "sandbox: inside: no such file or directory") || opened.Load() != 3 {
+		t.Errorf("got %v, opened %d", err, opened.Load())
+	}
+	r.policy.Gate = func(inside sandbox.Listener) (sandbox.Door, error) { inside.Close(); return nil, errors.New("no way") }
+	if _, err = newRunner().Run(t.Context(), Command{Argv: []string{"true"}, Dir: r.dir, Box: r.box()}); err == nil || !strings.HasSuffix(err.Error(), "sandbox: no way") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,12 +23,25 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "crash":
 		crash()
+	case "fetch":
+		fetch(os.Getenv("HELPER_URL"))
 	case "settle":
 		ended, err := EndLeftovers(os.Getenv("HELPER_MARK"), nil, Identity{})
 		fmt.Println(ended, err)
 	case "attempt":
 		attempt(os.Args[1:])
 	}
+}
+
+// fetch prints what a URL answers.
+func fetch(url string) {
+	answer, err := http.Get(url)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := io.ReadAll(answer.Body)
+	fmt.Println(answer.Status, string(body), err)
 }
 
 // crash starts the commands it is given, says who they are, and waits to be killed.

@@ -18,12 +18,19 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 	if err := b.policy.makeFolders(); err != nil {
 		return nil, err
 	}
-	args, err := b.arguments(c)
-	if err != nil {
-		return nil, err
+	v := b.policy.view()
+	var g *gate
+	if b.policy.Network == Listed && b.policy.Gate != nil {
+		var err error
+		if g, err = newGate(); err != nil {
+			return nil, err
+		}
+		v.show(g.program)
+		c = g.before(c, b.policy)
 	}
-	file, err := inMemory(args)
+	file, err := b.arguments(v, c)
 	if err != nil {
+		g.close()
 		return nil, err
 	}
 	c.Argv = slices.Concat([]string{b.system.Bubblewrap, "--args", strconv.Itoa(3 + len(c.Files)), "--", c.Path}, c.Argv[1:])
@@ -32,12 +39,16 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 	attr := *c.Attr
 	attr.Ptrace = true
 	c.Attr = &attr
-	return &Confined{Child: c, started: b.accompany, close: func() { file.Close() }}, nil
+	confined := &Confined{Child: c, close: func() { file.Close(); g.close() }}
+	confined.started = func(pid int) (group int, err error) {
+		group, confined.door, err = b.accompany(pid, g)
+		return group, err
+	}
+	return confined, nil
 }
 
-// arguments are those of bubblewrap for a child.
-func (b *Box) arguments(c Child) ([]string, error) {
-	v := b.policy.view()
+// arguments are those of bubblewrap for a child, in a file.
+func (b *Box) arguments(v view, c Child) (*os.File, error) {
 	dir, err := v.folder(c.Dir)
 	if err != nil {
 		return nil, err
@@ -54,7 +65,7 @@ func (b *Box) arguments(c Child) ([]string, error) {
 			args = append(args, "--setenv", name, value)
 		}
 	}
-	return args, nil
+	return inMemory(args)
 }
 
 // privileges are what root keeps: what it needs for other users' files, and nothing by

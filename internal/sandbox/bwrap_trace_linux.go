@@ -31,20 +31,33 @@ type trace struct {
 // in between. The first process inside is let go once it dies with the monitor. The
 // command's signals go to the group of that process, which is the command's too and
 // which minds none of them but SIGKILL: that ends all that is inside.
-func (b *Box) accompany(pid int) (group int, err error) {
+func (b *Box) accompany(pid int, g *gate) (group int, door Door, err error) {
 	t := &trace{monitor: pid}
 	timer := time.AfterFunc(patience, t.expire)
 	defer timer.Stop()
-	if err := t.enter(); err != nil {
-		return 0, errors.Join(err, t.abandon())
+	g.started()
+	if err = t.enter(); err == nil {
+		door, err = b.let(t, g)
+	}
+	if err != nil {
+		err = errors.Join(err, t.abandon())
+	}
+	return t.inner, door, err
+}
+
+// let lets the command go, limited, and comes back when it is itself. Before a gate it
+// is Rouse first, whose own needs are not limited.
+func (b *Box) let(t *trace, g *gate) (Door, error) {
+	if g != nil {
+		if err := t.run(); err != nil {
+			return nil, err
+		}
+		return g.open(b.policy.Gate, func() error { return b.bounded(t.command) })
 	}
 	if err := b.bounded(t.command); err != nil {
-		return 0, errors.Join(err, t.abandon())
+		return nil, err
 	}
-	if err := t.run(); err != nil {
-		return 0, errors.Join(err, t.abandon())
-	}
-	return t.inner, nil
+	return nil, t.run()
 }
 
 // enter goes on until the command is there and would end with Rouse.

@@ -63,6 +63,14 @@ func (v view) put(s sight, paths ...string) {
 	}
 }
 
+// show shows a file that has to be seen, if it is not.
+func (v view) show(path string) {
+	real, _, ok := follow(path)
+	if s, _ := v.at(real); ok && s < seen {
+		v.found[real] = seen
+	}
+}
+
 // own puts the sandbox's own things in their place: instead of /run, where services
 // have their sockets, an empty folder with what resolves names.
 func (v view) own() {
@@ -72,7 +80,7 @@ func (v view) own() {
 		}
 	}
 	for path := range v.found {
-		if slices.ContainsFunc(ownFolders, func(dir string) bool { return inside(dir, path) }) {
+		if slices.ContainsFunc(ownFolders, func(dir string) bool { return below(dir, path) }) {
 			delete(v.found, path)
 		}
 	}
@@ -105,8 +113,8 @@ func (v view) pin() {
 	}
 }
 
-// inside says whether path is dir or below it.
-func inside(dir, path string) bool {
+// below says whether path is dir or below it.
+func below(dir, path string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
@@ -215,7 +223,7 @@ func (v view) hide(path string) (args []string, empty bool) {
 	}
 	mode := "0000"
 	for other, s := range v.found {
-		if s > own && inside(path, other) {
+		if s > own && below(path, other) {
 			mode = "0111"
 		}
 	}

@@ -10,7 +10,7 @@ func bubblewrapKeeps() []keeper {
 		{Hold{Reads, "bubblewrap", ""}, nil},
 		{Hold{Attributes, "bubblewrap", ""}, nil},
 		{Hold{NoNetwork, "bubblewrap", ""}, nil},
-		{Hold{Hosts, "", "no list can be kept yet, so there is no network at all"}, nil},
+		{Hold{Hosts, "bubblewrap", ""}, nil},
 		{Hold{Services, "bubblewrap", "sockets outside of /run and /tmp are reached, and abstract ones: network: listed would keep these off"}, open},
 		{Hold{Services, "bubblewrap", "sockets outside of /run and /tmp are reached"}, nil},
 		{Hold{Processes, "bubblewrap", ""}, nil},
