@@ -178,17 +178,23 @@ func readerGone() bool {
 	return err != nil || (streams[0].Revents|streams[1].Revents)&unix.POLLERR != 0
 }
 
-// untilSignal gives a context that the first signal cancels; a second one ends
-// the process as if it had not been caught. A reader of our output that goes
-// away does not end a cycle; it cancels where SIGPIPE is in more.
+// untilSignal gives a context that the first signal cancels; a second SIGINT ends
+// the process as if it had not been caught. A second SIGTERM is the first one told
+// twice, by systemd and by the Rouse that started this one, or a shell's SIGHUP and
+// the terminal's. A reader of our output that goes away does not end a cycle; it
+// cancels where SIGPIPE is in more.
 func untilSignal(more ...os.Signal) (context.Context, func()) {
 	// Caught, not ignored: what is ignored stays so in the tools that we start.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c := make(chan os.Signal, 1)
 	for _, s := range append(more, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
-		if !signal.Ignored(s) { // as nohup does
-			signal.Notify(c, s)
+		if signal.Ignored(s) { // as nohup does
+			continue
+		}
+		signal.Notify(c, s)
+		if s == syscall.SIGTERM || s == syscall.SIGHUP {
+			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
 	go func() {

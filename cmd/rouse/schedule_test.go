@@ -140,3 +140,32 @@ func TestScheduleChildren(t *testing.T) {
 	t.Logf("a hung child was ended after %s, %v; the killed one was followed at once: slots of the home %v, of the other %v",
 		hung.Round(time.Millisecond), 7*time.Second, ends(t, sick), ends(t, well))
 }
+
+// Promise: told to end again and again, as by systemd and by the Rouse that started it, a
+// cycle saves all the same.
+func TestToldTwice(t *testing.T) {
+	r := newRig(t)
+	server := r.serve(modeltest.Reply{Stall: true})
+	r.write("scratchpad/active.yaml", "goals: [look]\n")
+	cmd, cancel := r.command("run")
+	defer cancel()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awake(t, r.home, server, 1)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	tick := time.NewTicker(100 * time.Microsecond)
+	defer tick.Stop()
+	for gone := false; !gone; {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+			gone = true
+		case <-tick.C:
+		}
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 143 || len(r.glob("scratchpad/*_after.yaml")) != 1 {
+		t.Errorf("exit code %d, %v", code, r.glob("scratchpad/*"))
+	}
+}
