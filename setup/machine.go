@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,11 +20,14 @@ import (
 // machine is what the walls of a home are made of, beside its configuration.
 type machine struct {
 	system sandbox.System
+	lacks  string   // why bubblewrap cannot be used
 	homes  []string // other homes, which tools of this one have no business in
 }
 
 // found is what a home keeps of its machine, so that a cycle need not find it out.
 type found struct {
+	Key   string   `json:"key"`   // as long as it stays, so does
+	Lacks string   `json:"lacks"` // why bubblewrap cannot be used, "" where it can
 	Homes []string `json:"homes"`
 	Where string   `json:"where"` // they were looked for, and in which state that was
 	Day   string   `json:"day"`   // when
@@ -37,8 +41,14 @@ func (s *Setup) machine() machine {
 	if err == nil && json.Unmarshal(data, &kept) != nil {
 		kept = found{}
 	}
-	m := machine{system: sandbox.Look()}
-	now := kept
+	m, now := machine{system: sandbox.Look()}, kept
+	bubblewrap, _ := proc.LookPath("bwrap", cmp.Or(s.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"))
+	if key := sandbox.Key(bubblewrap); kept.Key != key || key == "" {
+		now.Key, now.Lacks = key, sandbox.Probe(bubblewrap, m.system, s.tries)
+	}
+	if m.lacks = now.Lacks; m.lacks == "" {
+		m.system.Bubblewrap, m.system.Broken = bubblewrap, func() { _ = disk.OS{}.Remove(s.Home.Machine()) } // else it is asked again
+	}
 	if where, day := s.places(), s.Now().Format(time.DateOnly); kept.Where != where || kept.Day != day {
 		now.Where, now.Day, now.Homes = where, day, s.others()
 	}
@@ -49,6 +59,19 @@ func (s *Setup) machine() machine {
 	}
 	return m
 }
+
+// tries runs a program that does nothing in a box.
+func (s *Setup) tries(b *sandbox.Box) error {
+	said := s.Redactor().NewTail(500)
+	exit, err := s.Runner().Run(context.Background(), proc.Command{Argv: []string{"true"}, Dir: "/", Stderr: said, Box: b, Timeout: probeTime})
+	if err == nil && !exit.OK() {
+		err = errors.New(strings.TrimSpace(exit.String() + ": " + said.String()))
+	}
+	return err
+}
+
+// probeTime is how long bubblewrap may take to start a program that does nothing.
+const probeTime = 10 * time.Second
 
 // What install writes before the folder of a home, at the beginning of a line.
 const (

@@ -27,6 +27,7 @@ import (
 type Walls struct {
 	config.Walls
 	System sandbox.System
+	Lacks  string // why bubblewrap is not used; "" where it is
 
 	tools     sandbox.Policy
 	box       *sandbox.Box // of tools
@@ -44,7 +45,7 @@ func (s *Setup) newWalls() (*Walls, error) {
 		return nil, nil
 	}
 	m := s.machine()
-	w := &Walls{Walls: c, System: m.system, home: s.Home, env: s.Runner().Env, installer: local.InstallEnviron(s.Environ)}
+	w := &Walls{Walls: c, System: m.system, Lacks: m.lacks, home: s.Home, env: s.Runner().Env, installer: local.InstallEnviron(s.Environ)}
 	w.tools = w.policy(s.Home.Folder(s.Config.Workspace), cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
 	w.box = w.made(w.tools, w.Hosts)
 	if missing := w.missing(); w.Mode == "require" && len(missing) > 0 {
@@ -240,9 +241,9 @@ func (s *Setup) Unwalled() error {
 	case err != nil || w == nil || w.System.Mounts():
 		return err
 	case w.Posture == config.Open:
-		return errors.New("posture: open keeps tools off the agent's own files by bubblewrap alone, which is not here or does not work (apt install bubblewrap): they can write the memory, rules and keys")
+		return errors.New("posture: open keeps tools off the agent's own files by bubblewrap alone, so that they can write its memory, rules and keys: " + w.Lacks)
 	case !w.System.Confines():
-		return fmt.Errorf("posture: %s, but tools can write the agent's own files: neither bubblewrap nor Landlock works here (apt install bubblewrap)", w.Posture)
+		return fmt.Errorf("posture: %s, but tools can write the agent's own files, as this kernel has no Landlock, and %s", w.Posture, w.Lacks)
 	}
 	return nil
 }

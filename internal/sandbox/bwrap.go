@@ -14,6 +14,9 @@ func (c *Confined) Failed(err error, said []byte) error {
 	if !errors.Is(err, ErrBubblewrap) {
 		return err
 	}
+	if c.broken != nil {
+		c.broken()
+	}
 	for line := range bytes.Lines(said) {
 		if what, ok := bytes.CutPrefix(line, []byte("bwrap: ")); ok {
 			return fmt.Errorf("%w: %s", err, bytes.TrimSpace(what))

@@ -39,7 +39,7 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 	attr := *c.Attr
 	attr.Ptrace = true
 	c.Attr = &attr
-	confined := &Confined{Child: c, close: func() { file.Close(); g.close() }}
+	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { file.Close(); g.close() }}
 	confined.started = func(pid int) (group int, err error) {
 		group, confined.door, err = b.accompany(pid, g)
 		return group, err

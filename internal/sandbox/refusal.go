@@ -177,15 +177,12 @@ func denial(line string) string {
 
 // refuses says whether the policy, and nothing else, is why a path cannot be used.
 func (b *Box) refuses(path, why string) (r Refusal, ok bool) {
-	own := []string{"/dev", "/proc"}
-	if b.system.wraps() {
-		own = append(own, "/tmp", "/run")
-	}
-	if longest(own, path) >= 0 { // of these it has its own
-		return r, false
-	}
 	real := resolved(path)
 	switch {
+	case longest([]string{"/dev", "/proc"}, path) >= 0: // it has its own
+		return r, false
+	case b.system.wraps() && longest([]string{"/tmp", "/run"}, path) >= 0 && longest(b.policy.Hidden, real) < 0 && why != readOnly:
+		return r, false // of these too, in which something may be shown
 	case why != readOnly && !b.policy.Reads(real) && unix.Access(real, unix.R_OK) == nil:
 		return Refusal{Read, path}, true
 	case why != missing && !b.policy.Writes(real) && writable(real):

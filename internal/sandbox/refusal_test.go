@@ -67,6 +67,15 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", row.said, got, row.want)
 		}
 	}
+	for said, want := range map[string]string{ // /tmp is another one, in which dir is shown
+		"sh: 1: cannot create " + at("etc/conf") + ": Permission denied":     "[]",
+		"sh: 1: cannot create " + at("etc/conf") + ": Read-only file system": "[write " + at("etc/conf") + "]",
+		"cat: " + at("secret/key") + ": Permission denied":                   "[read " + at("secret/key") + "]",
+	} {
+		if got := fmt.Sprint(hear(New(p, System{Bubblewrap: "bwrap", Tracing: true}), at("ws"), said)); strings.HasPrefix(dir, "/tmp/") && got != want {
+			t.Errorf("%s: got %s, want %s", said, got, want)
+		}
+	}
 	p.Network = Open
 	if got := hear(New(p, System{}), dir, "curl: (6) Could not resolve host: nowhere.invalid"); got != nil {
 		t.Errorf("with a network: %v", got)

@@ -102,6 +102,7 @@ type Confined struct {
 	enter   func() error
 	started func(pid int) (group int, err error)
 	close   func()
+	broken  func()
 	door    Door // of a listed network, set before started returns
 }
 
@@ -148,6 +149,7 @@ type System struct {
 	Seccomp    bool
 	Tracing    bool   // a child can be held before its first instruction
 	Counts     bool   // processes are counted in each user namespace
+	Broken     func() // is told, unless nil, where bubblewrap does not work after all
 	Cgroup     string // a folder of cgroup v2 in which cgroups with controllers can be made; "" is none
 }
 

@@ -20,7 +20,7 @@ func checkWalls(s *setup.Setup) (checks []setup.Check) {
 	if err := s.Unwalled(); err != nil {
 		checks = append(checks, setup.Check{Check: "sandbox", Found: err.Error()})
 	}
-	checks = append(checks, setup.Check{Check: "sandbox", OK: true, Found: w.String()})
+	checks = append(checks, setup.Check{Check: "sandbox", OK: true, Found: w.String(), Hint: w.Lacks})
 	for _, h := range w.Holds() {
 		checks = append(checks, checkHold(h))
 	}

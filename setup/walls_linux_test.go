@@ -1,0 +1,88 @@
+package setup
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/sandbox"
+	"rouse/tools"
+)
+
+// runShell runs a command with the home's shell.
+func runShell(t *testing.T, s *Setup, command string) tools.Result {
+	t.Helper()
+	set, err := s.Tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh, _ := set.Find("shell")
+	args, _ := json.Marshal(map[string]string{"command": command})
+	return sh.Run(t.Context(), tools.Call{Args: args, Output: io.Discard})
+}
+
+// What a probe found is kept as long as it holds. Where it does not after all, the call
+// fails, and the next cycle looks anew: nothing runs without the walls.
+func TestBrokenBubblewrap(t *testing.T) {
+	if !sandbox.Look().Tracing {
+		t.Skip("processes cannot be traced here")
+	}
+	s, person := place(t, "posture: careful")
+	bin := filepath.Join(person, "bin")
+	bwrap := filepath.Join(bin, "bwrap")
+	if err := errors.Join(os.MkdirAll(bin, 0o700), os.Mkdir(s.Home.Logs(), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bwrap, []byte("#!/bin/sh\necho 'bwrap: no such luck' >&2\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Environ = append(s.Environ, "PATH="+bin+":"+os.Getenv("PATH"))
+	anew := func() *Setup {
+		t.Helper()
+		next, err := Open(s.Home, Process{Now: s.Now, Environ: s.Environ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	first := anew()
+	w, err := first.Walls()
+	if err != nil || w.System.Bubblewrap != "" || !strings.Contains(w.Lacks, "no such luck") {
+		t.Fatalf("what a probe found: %+v, %v", w, err)
+	}
+	kept := kept(t, s.Home)
+	if err := os.WriteFile(bwrap, []byte("#!/bin/sh\nexit 0\n# another one\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kept.Key, kept.Lacks = sandbox.Key(bwrap), ""
+	text, _ := json.Marshal(kept)
+	if err := disk.Overwrite(disk.OS{}, s.Home.Machine(), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mark := filepath.Join(s.Home.Folder("workspace"), "mark")
+	r := runShell(t, anew(), "touch mark")
+	if r.OK || !strings.Contains(r.Error, "sandbox: ") || disk.Exists(mark) || disk.Exists(s.Home.Machine()) {
+		t.Errorf("the call: %+v; run %v, kept %v", r, disk.Exists(mark), disk.Exists(s.Home.Machine()))
+	}
+	if w, err := anew().Walls(); err != nil || w.Lacks == "" {
+		t.Errorf("the next cycle: %+v, %v", w, err)
+	}
+}
+
+func kept(t *testing.T, h home.Home) (f found) {
+	t.Helper()
+	data, err := os.ReadFile(h.Machine())
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
