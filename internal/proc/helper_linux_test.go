@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -89,6 +90,17 @@ func sh(t *testing.T, r *Runner, script string, c Command) result {
 		t.Errorf("%s: survivors %v, reported %v", script, left, e.Left)
 	}
 	return result{e, out.String(), took}
+}
+
+// lag is how long this machine takes to start a shell, some milliseconds unless it
+// is busy: then a process that was killed is not gone at once.
+func lag(t *testing.T) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	if err := exec.Command("sh", "-c", ":").Run(); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begun)
 }
 
 // inFolder lists the living processes whose current folder is dir or below it,

@@ -167,7 +167,7 @@ func TestHundredAtOnce(t *testing.T) {
 	for n := range 100 {
 		all.Go(func() {
 			var out bytes.Buffer
-			e, err := r.Run(t.Context(), Command{Argv: []string{"sh", "-c", scripts[n%5]}, Env: []string{fmt.Sprint("N=", n)}, Dir: dir, Stdout: &out, Stderr: &out, Timeout: timeouts[n%5]})
+			e, err := r.Run(t.Context(), Command{Argv: []string{"sh", "-c", scripts[n%5]}, Env: []string{fmt.Sprint("N=", n)}, Dir: dir, Stdout: &out, Stderr: &out, Timeout: timeouts[n%5], Grace: time.Minute})
 			if err != nil || e.Cause != causes[n%5] || out.String() != fmt.Sprintln(n) || len(e.Left) > 0 {
 				t.Errorf("%d: got %+v, %v, %q", n, e, err, out.String())
 			}
