@@ -133,6 +133,7 @@ func (c *canaries) pages(t *testing.T) *httptest.Server {
 // TestCanary lets real cycles meet secrets in every way that we know and looks
 // for them in everything that the program leaves, shows and sends.
 func TestCanary(t *testing.T) {
+	t.Parallel()
 	c := newCanaries()
 	site := c.pages(t)
 	sinks, list := 0, slices.Concat(c.toolMeetings(site.URL), c.modelMeetings(), c.serverMeetings())

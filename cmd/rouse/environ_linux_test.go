@@ -109,6 +109,7 @@ func (r *rig) crontab() {
 // No child of any verb finds a key in the environment of rouse, or of the rouse
 // that started it, be it as the same user or as root.
 func TestParentsTellNothing(t *testing.T) {
+	t.Parallel()
 	for name, try := range map[string]struct {
 		variable string
 		run      func(*rig)

@@ -238,6 +238,7 @@ func (r *rig) reachable(dir string) {
 
 // A user without rights: what cannot be read or written is named.
 func TestNoPermission(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		path string
 		mode os.FileMode

@@ -88,6 +88,7 @@ func awake(t *testing.T, dir string, server *modeltest.Server, n int) (pid int) 
 // ended, and can save its memory; the second leaves a slot whose end is unknown. The
 // home is woken again, and so is another one that had to wait for a place.
 func TestScheduleChildren(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	sick, well := filepath.Join(root, "sick"), filepath.Join(root, "well")
 	stall := modeltest.Reply{Stall: true}

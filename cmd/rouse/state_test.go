@@ -17,6 +17,7 @@ import (
 // A memory above the limit is refused before it is read; below it the program
 // works, and says from 512 KiB on that it is large.
 func TestLargeMemory(t *testing.T) {
+	t.Parallel()
 	text := func(size int) string {
 		const head, tail = "current_task: look\nnotes: |\n", "goals: []\n"
 		line := "  " + strings.Repeat("x", 97) + "\n"
@@ -88,6 +89,7 @@ func (r *rig) measured(verb string) outcome {
 // Files that are no memory: exit 2, one line with the file and the place, not one
 // byte or the time changed, no request, no snapshot.
 func TestBadMemory(t *testing.T) {
+	t.Parallel()
 	utf16 := "\xff\xfeg\x00o\x00a\x00l\x00s\x00:\x00 \x00[\x00]\x00\n\x00"
 	tests := []struct{ name, text, want string }{
 		{"UTF-16", utf16, "UTF-16"},
@@ -150,6 +152,7 @@ func TestBadMemory(t *testing.T) {
 // Keys that a model makes up are data, also when they look like YAML, and stay
 // the same from cycle to cycle.
 func TestHostileKeys(t *testing.T) {
+	t.Parallel()
 	keys := []string{
 		"a: b", "<<", "*x", "&x", "!!tag", "---", "...", "- a", "? a", "# c", "[", "{", "'", `"`, "%YAML 1.2", "@a", "`",
 		" lead", "trail ", "__proto__", "Goals", "NOTES", "notes ", "é", "e\u0301", "null", "~", "yes", "42", "1:30", "0x1F", "2026-01-01", strings.Repeat("k", 200),

@@ -37,6 +37,7 @@ func curious(t *testing.T) *rig {
 // there: of what lies ready nothing is taken, from a pipe that stays empty nobody
 // waits for something, and it may be closed.
 func TestNobodyReadsStdin(t *testing.T) {
+	t.Parallel()
 	const ready = "yes\nyes\nyes\n"
 	runs, slowest := 0, time.Duration(0)
 	for _, kind := range []string{"full", "empty", "closed"} {
