@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rouse/agent/budget"
+	"rouse/agent/history"
 	"rouse/agent/model"
 	"rouse/agent/notify"
 	"rouse/agent/retention"
@@ -162,6 +163,7 @@ func (a *Agent) run(ctx context.Context, w *woken) ran {
 	limit := &Limit{"timeout", fmt.Sprintf("%s of %s used", a.Timeout, a.Timeout)}
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
 	defer cancel()
+	w.found = func() { a.version(&w.record, history.Before(w.id)) }
 	c := a.newCycle(w, w.journal, a.keptText(w.shelf.kept()))
 	return c.ran(a.full(limited(c.live(ctx))))
 }

@@ -225,6 +225,7 @@ func (j counting) Append(p journal.Payload) error {
 	switch d := p.(type) {
 	case *journal.Intent:
 		j.of.heard.intent.Store(true)
+		j.of.affect(d.Tool)
 	case *journal.Result:
 		j.of.calls.Add(d)
 	case *journal.Refused:

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"rouse/agent/history"
 	"rouse/agent/notify"
 	"rouse/agent/trust"
 	"rouse/home"
@@ -23,6 +24,8 @@ type Keeper struct {
 	Now func() time.Time
 	// Workspace is where tools work.
 	Workspace string
+	// History keeps versions of the workspace; nil does not.
+	History *history.Store
 	// Mark is in the environment of every process that the cycle's tools start.
 	Mark string
 	// NotesMax bounds the notes of the memory at sleep, in bytes; 0 does not.

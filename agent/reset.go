@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"rouse/agent/history"
 	"rouse/home"
 	"rouse/internal/disk"
 )
@@ -104,5 +105,5 @@ func (k *Keeper) clean() error {
 	if err == nil {
 		_, err = k.copies().Remove(copies...)
 	}
-	return err
+	return cmp.Or(err, history.Store{Dir: k.Home.History(), Disk: k.Disk}.Clear())
 }

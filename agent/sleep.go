@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"rouse/agent/history"
 	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -93,6 +94,7 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	if err == nil && conflict != nil {
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
+	k.version(c, history.After(c.id))
 	sleep.Left, sleep.Changed, sleep.Shrunk = k.leave(c, saved), changed, k.shrunk(c)
 	k.markShrunk(sleep.Shrunk)
 	if err == nil {

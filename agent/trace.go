@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/agent/history"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -18,8 +19,10 @@ import (
 // process is ended and nothing is remembered on their word.
 type trace struct {
 	base, mark string
-	awake      bool // the event wake is proven
-	full       bool // it left word that the disk was full
+	awake      bool   // the event wake is proven
+	effects    bool   // a call began that may have had one
+	version    string // of the workspace, the last one
+	full       bool   // it left word that the disk was full
 	owner      proc.Identity
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
@@ -79,6 +82,9 @@ func (t *trace) add(e journal.Event) {
 		t.tokens += d.Usage.Input + d.Usage.Output
 	case *journal.Intent:
 		t.open = append(t.open, *d)
+		t.effects = t.effects || history.EffectOf(d.Tool) != history.None
+	case *journal.Kept:
+		t.version = d.ID
 	case *journal.Started:
 		t.started = append(t.started, d.Process)
 	case *journal.Result:
@@ -106,6 +112,7 @@ func (t *trace) doubt(l journal.Line) {
 		t.mark = cmp.Or(t.mark, d.Mark)
 	case *journal.Intent:
 		t.open = append(t.open, *d)
+		t.effects = t.effects || history.EffectOf(d.Tool) != history.None
 	}
 }
 

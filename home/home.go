@@ -188,6 +188,9 @@ func (h Home) Stop() string { return filepath.Join(h.Dir, "STOP") }
 // Made is the folder with copies of what cycles were made of.
 func (h Home) Made() string { return filepath.Join(h.Logs(), "made") }
 
+// History is the folder with the versions of the workspace.
+func (h Home) History() string { return filepath.Join(h.Logs(), "history") }
+
 // Bin is the folder of the home's scripts.
 func (h Home) Bin() string { return filepath.Join(h.Dir, "bin") }
 

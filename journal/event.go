@@ -392,7 +392,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept),
 	} {
 		if p.event() == kind {
 			return p

@@ -11,6 +11,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/budget"
 	"rouse/agent/config"
+	"rouse/agent/history"
 	"rouse/agent/model"
 	"rouse/agent/notify"
 	"rouse/agent/retention"
@@ -63,9 +64,18 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 	c := s.Config
 	return agent.Keeper{
-		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), Mark: s.Runner().Mark,
+		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), History: s.History(), Mark: s.Runner().Mark,
 		NotesMax: int(c.Cycle.NotesMax), CompletedMax: int(c.Cycle.CompletedMax), Version: s.Version, Config: c.Held(), Found: s.found(), Notify: s.notifier(hide),
 	}
+}
+
+// History is where versions of the workspace are kept; nil where they are not.
+func (s *Setup) History() *history.Store {
+	c := s.Config.History
+	if !c.On(s.Config.Workspace) {
+		return nil
+	}
+	return &history.Store{Dir: s.Home.History(), Of: s.Config.Workspace, MaxFile: int64(c.MaxFile), MaxBytes: int64(c.MaxBytes), Follow: c.Workspace == "on"}
 }
 
 // Restore puts a key of the memory back to what it was before a cycle.

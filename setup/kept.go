@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"rouse/agent/history"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 	"rouse/tools/notebook"
@@ -14,13 +15,14 @@ type Kept struct {
 	Observations int   `json:"observations"`
 	Bytes        int64 `json:"bytes"` // of the observations, on the disk
 	Notebooks    int   `json:"notebooks"`
+	History      int64 `json:"history"` // bytes of the versions of the workspace
 }
 
 // Kept counts what the home has. A store that is not there yet is not opened.
 func (s *Setup) Kept() (k Kept, err error) {
 	m := notebook.Manager{Dir: s.Home.Notebooks()}
 	names, err := m.Names()
-	k.Notebooks = len(names)
+	k.Notebooks, k.History = len(names), history.Store{Dir: s.Home.History()}.Size()
 	if !observation.Exists(s.Home.Memory()) {
 		return k, err
 	}
@@ -36,8 +38,12 @@ func (s *Setup) Kept() (k Kept, err error) {
 
 // String is it in words, "" where there is nothing.
 func (k Kept) String() string {
-	if k.Observations+k.Notebooks == 0 {
+	if k.Observations+k.Notebooks == 0 && k.History == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s, %d KiB; %s", text.Count(k.Observations, "observation"), (k.Bytes+1023)>>10, text.Count(k.Notebooks, "notebook"))
+	said := fmt.Sprintf("%s, %d KiB; %s", text.Count(k.Observations, "observation"), (k.Bytes+1023)>>10, text.Count(k.Notebooks, "notebook"))
+	if k.History > 0 {
+		said += fmt.Sprintf("; history of the workspace, %d KiB", (k.History+1023)>>10)
+	}
+	return said
 }

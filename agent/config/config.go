@@ -38,6 +38,7 @@ type Config struct {
 	Observations Observations `yaml:"observations"`
 	Tools        Tools        `yaml:"tools"`
 	Notebook     Notebook     `yaml:"notebook"`
+	History      History      `yaml:"history"`
 	// Secrets are the names of environment variables whose values are hidden.
 	Secrets []string `yaml:"secrets"`
 
@@ -144,6 +145,7 @@ func Default() Config {
 		Threshold: 4096, PreviewChars: 500, TTL: Duration(time.Hour), MaxBytes: 2 << 30, Codec: "zstd", Summary: "preview",
 	}
 	c.Notebook = Notebook{Timeout: Duration(2 * time.Minute), Idle: Duration(30 * time.Second), Max: Duration(time.Hour), Backend: "local"}
+	c.History = History{Workspace: "auto", MaxFile: 32 << 20, MaxBytes: 1 << 30}
 	c.Failures.PauseAfter = 5
 	c.Retention = Retention{Keep: 30 * day, KeepFailed: 90 * day}
 	c.Sandbox.Memory, c.Sandbox.Processes = unset, unset
@@ -249,7 +251,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.Waking.check(), c.checkSandbox(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(), c.checkSandbox(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.

@@ -191,7 +191,10 @@ func (c *canaries) meet(t *testing.T, m meeting, site string, n int) (sinks int)
 	operators := func(name string) bool { return m.state != "" && strings.HasSuffix(name, ".yaml") }
 	// A server's binary contents are kept as they are.
 	binaries := func(rel string) bool { return m.server != "" && strings.HasPrefix(rel, "scratchpad/observations.db") }
-	sinks += c.files(t, r.home, func(rel string) bool { return rel == "workspace" || operators(rel) || binaries(rel) })
+	// What a tool writes into the workspace is the tool's, there and in its history.
+	sinks += c.files(t, r.home, func(rel string) bool {
+		return rel == "workspace" || rel == "logs/history" || operators(rel) || binaries(rel)
+	})
 	if m.server == "" {
 		sinks += c.observed(t, filepath.Join(r.home, "scratchpad"))
 	}

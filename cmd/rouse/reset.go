@@ -20,7 +20,7 @@ cycle begins with the initial state, or where that is the demo of a new home, wi
 Exit codes: 0, 1 if it cannot be done, 75 while a cycle is awake.`,
 		RunE: in(a.openHome, func(h home.Home, _ []string) error { return a.reset(h, clean) }),
 	}
-	c.Flags().BoolVar(&clean, "clean", false, "also remove the logs and snapshots of earlier cycles")
+	c.Flags().BoolVar(&clean, "clean", false, "also remove the logs and snapshots of earlier cycles, and versions of the workspace")
 	return c
 }
 

@@ -25,7 +25,7 @@ import (
 // and no snapshot changes once it is written.
 func TestHistoryIsLinear(t *testing.T) {
 	cycles := sweep.Of(150, 300, 10_000)
-	h := &history{
+	h := &lifetime{
 		rig: newRig(t, filepath.Join(quickDir(t), "home"), oldState), rnd: rand.New(rand.NewPCG(1, 2)),
 		contents: map[string]string{}, faulted: map[string]bool{}, fates: map[string]int{},
 	}
@@ -42,8 +42,8 @@ func TestHistoryIsLinear(t *testing.T) {
 	t.Logf("violations 0 / %d snapshots, %d saves, %d edits and resets; starts: %v", len(h.contents), h.saves, h.edits, h.fates)
 }
 
-// history is a home and a recorder of everything that becomes of its memory.
-type history struct {
+// lifetime is a home and a recorder of everything that becomes of its memory.
+type lifetime struct {
 	*rig
 	rnd *rand.Rand
 	// memory is what is on disk, "" where there is none.
@@ -60,10 +60,10 @@ type history struct {
 	fates         map[string]int
 }
 
-// recorder is the disk of a history.
+// recorder is the disk of a lifetime.
 type recorder struct {
 	unsynced
-	h *history
+	h *lifetime
 }
 
 func (r recorder) Rename(from, to string) error {
@@ -89,11 +89,11 @@ func (r recorder) Link(from, to string) error {
 }
 
 // wrote takes note of a new active.yaml.
-func (h *history) wrote(path string) { h.memory = h.read(path) }
+func (h *lifetime) wrote(path string) { h.memory = h.read(path) }
 
 // snapshot checks a snapshot as it is made: its id is new, or it is the _after of
 // the newest one, and a _before is the memory as it is.
-func (h *history) snapshot(path string) {
+func (h *lifetime) snapshot(path string) {
 	h.t.Helper()
 	name := filepath.Base(path)
 	if _, ok := h.contents[name]; ok {
@@ -120,21 +120,21 @@ func (h *history) snapshot(path string) {
 // checkEdit wants what an operator wrote while a cycle ran, or was dead, to be in
 // the memory that it saves; a file that was removed is not made again, unless
 // there was none when the cycle woke.
-func (h *history) checkEdit() {
+func (h *lifetime) checkEdit() {
 	h.t.Helper()
 	if h.edited && (h.mine == "" && !h.fresh || !strings.Contains(h.memory, h.mine)) {
 		h.t.Fatalf("cycle %s overwrote the edit %q with %q", h.newest, h.mine, h.memory)
 	}
 }
 
-func (h *history) initial() string {
+func (h *lifetime) initial() string {
 	text, err := scratchpad.New().Bytes()
 	h.must(err)
 	return string(text)
 }
 
 // live is one start of a cycle, of a random fate.
-func (h *history) live() {
+func (h *lifetime) live() {
 	h.now = h.now.Add(time.Duration(h.rnd.IntN(7200)-1800) * time.Second)
 	if h.rnd.IntN(8) == 0 {
 		h.edit()
@@ -175,7 +175,7 @@ func (h *history) live() {
 }
 
 // fate sets the fault of a start: none mostly, else a crash or an error somewhere.
-func (h *history) fate(f *disktest.Faulty) string {
+func (h *lifetime) fate(f *disktest.Faulty) string {
 	all := disktest.Faults()
 	switch h.rnd.IntN(4) {
 	case 0:
@@ -191,7 +191,7 @@ func (h *history) fate(f *disktest.Faulty) string {
 }
 
 // replies are a few actions and, mostly, done.
-func (h *history) replies() (replies []string) {
+func (h *lifetime) replies() (replies []string) {
 	for range h.rnd.IntN(4) {
 		switch h.rnd.IntN(4) {
 		case 0:
@@ -211,7 +211,7 @@ func (h *history) replies() (replies []string) {
 }
 
 // edit is an operator who changes the file.
-func (h *history) edit() {
+func (h *lifetime) edit() {
 	h.edits++
 	h.edited = true
 	text := h.memory
@@ -244,7 +244,7 @@ func ignoreMissing(err error) error {
 
 // check wants the memory on disk to be as it was recorded, and a cycle that
 // went well to have saved it.
-func (h *history) check(f *disktest.Faulty, before string, report Report, err error) {
+func (h *lifetime) check(f *disktest.Faulty, before string, report Report, err error) {
 	h.t.Helper()
 	for _, op := range f.Fired() {
 		if id, ok := strings.CutSuffix(op, ".jsonl"); ok && !f.Fault.Mode.Crash() {
@@ -271,7 +271,7 @@ func (h *history) check(f *disktest.Faulty, before string, report Report, err er
 }
 
 // walk goes through all snapshots as they are now.
-func (h *history) walk() {
+func (h *lifetime) walk() {
 	h.t.Helper()
 	for name, text := range h.contents {
 		if h.read(filepath.Join(h.home.Memory(), name)) != text {
@@ -292,7 +292,7 @@ func (h *history) walk() {
 
 // replay compares _after with _before and the journal's changes, unless the
 // journal itself could not be written.
-func (h *history) replay(id string) bool {
+func (h *lifetime) replay(id string) bool {
 	h.t.Helper()
 	s := h.state(h.home.Before(id))
 	h.must(journal.Rebuild(s, journal.Read(h.home.Journal(id))))

@@ -1,0 +1,190 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"rouse/internal/disk/disktest"
+)
+
+// grow makes versions of files that change, as long as the disk goes along.
+func (r *rig) grow(versions int) (err error) {
+	for i := range versions {
+		r.files(map[string]string{"always": "the same", "one": strings.Repeat(fmt.Sprint(i), 3000), fmt.Sprint("file", i): fmt.Sprint(i)})
+		if _, err = r.Take(r.root, r.id(i+1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole wants that all versions can be read with all that they name.
+func (r *rig) whole(context string) (ids []string) {
+	r.Helper()
+	ids, err := r.Versions()
+	r.must(err)
+	for _, id := range ids {
+		v, err := r.Read(id)
+		if err != nil {
+			r.Fatalf("%s: %v", context, err)
+		}
+		for _, e := range v.Entries {
+			if e.Kind == File {
+				r.text(v, e.Path)
+			}
+		}
+	}
+	return ids
+}
+
+// Where versions take too much the oldest go, and with them what they alone named.
+func TestOldestGo(t *testing.T) {
+	r := newRig(t)
+	r.MaxBytes = 48 << 10
+	r.must(r.grow(40))
+	ids := r.whole("grown")
+	bytes, err := r.Bytes()
+	r.must(err)
+	if bytes > r.MaxBytes || len(ids) < 3 || len(ids) > 39 || ids[len(ids)-1] != r.id(40) {
+		t.Errorf("%d bytes in %d versions", bytes, len(ids))
+	}
+	if _, head, ok := r.head(); !ok || head > r.MaxBytes {
+		t.Errorf("they are counted as %d bytes", head)
+	}
+	if _, err := r.At(r.id(1)); err == nil || !strings.Contains(err.Error(), "no version of the files from then") {
+		t.Error(err)
+	}
+	r.must(r.Drop("20260401_150138"))
+	if ids = r.whole("dropped"); len(ids) != 3 {
+		t.Errorf("%q", ids)
+	}
+	r.must(r.Drop("9"))
+	if ids = r.whole("all dropped"); len(ids) != 1 {
+		t.Errorf("the newest is never dropped: %q", ids)
+	}
+	r.MaxBytes = 100
+	r.must(os.WriteFile(r.manifest(r.id(41)), []byte("damaged"), 0o600))
+	r.must(os.Remove(filepath.Join(r.Dir, headName)))
+	r.must(r.shrink())
+	if ids, err := r.Versions(); err != nil || len(ids) != 2 {
+		t.Errorf("the newest good one stays: %q, %v", ids, err)
+	}
+}
+
+// Every write may fail, or the process or the power go: then there are the versions that
+// were acknowledged, whole, and the next goes on.
+func TestEveryFault(t *testing.T) {
+	points := disktest.Sweep(t, disktest.Faults(), func(f *disktest.Faulty) {
+		dir, err := os.MkdirTemp("/dev/shm", "rouse") // in memory, where the machine has such a place
+		if err != nil {
+			dir = t.TempDir()
+		}
+		defer os.RemoveAll(dir)
+		r := rigIn(t, dir)
+		logs := filepath.Dir(r.Dir)
+		power, err := disktest.NewPowerLoss(logs)
+		r.must(err)
+		f.FS, r.Disk, r.MaxBytes = power, f, 5000
+		acknowledged := r.grow(6) == nil
+		for seed := range uint64(disktest.Outcomes + 2) {
+			left, context := *r, fmt.Sprintf("%v at %q, seed %d", f.Fault, f.Fired(), seed)
+			left.Dir = filepath.Join(fmt.Sprint(logs, seed), "history")
+			r.must(os.Mkdir(filepath.Dir(left.Dir), 0o700))
+			r.must(power.Crash(filepath.Dir(left.Dir), seed))
+			left.Disk = nil
+			left.goesOn(context, acknowledged)
+		}
+	})
+	t.Logf("versions lost 0, torn 0 / %d faults", points)
+}
+
+// goesOn wants that the versions are whole, and that there can be another.
+func (r *rig) goesOn(context string, acknowledged bool) {
+	r.Helper()
+	ids := r.whole(context)
+	if acknowledged && (len(ids) == 0 || ids[len(ids)-1] != r.id(6)) {
+		r.Fatalf("%s: acknowledged, and lost: %q", context, ids)
+	}
+	r.files(map[string]string{"after": context})
+	got, err := r.Take(r.root, r.id(7))
+	r.must(err)
+	r.must(r.Drop(CycleOf(r.id(7))))
+	if ids := r.whole(context); len(ids) != 1 || r.text(got.Version, "after") != context {
+		r.Fatalf("%s: %q", context, ids)
+	}
+	if packs := r.allPacks(); len(packs) > len(got.Version.packs()) {
+		r.Fatalf("%s: the packs %q are left", context, packs)
+	}
+}
+
+// BenchmarkScan says what it costs to see that nothing changed, BenchmarkVersion that
+// ten files did.
+func BenchmarkScan(b *testing.B) {
+	for _, files := range []int{300, 10_000} {
+		b.Run(fmt.Sprint(files), func(b *testing.B) {
+			r := many(b, files)
+			before := used()
+			for b.Loop() {
+				if got := r.take(); got.Made {
+					b.Fatal("it changed")
+				}
+			}
+			b.ReportMetric(float64(used()-before)/1e6/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+// BenchmarkStat is what merely asking for the files costs.
+func BenchmarkStat(b *testing.B) {
+	r := many(b, 10_000)
+	before := used()
+	for b.Loop() {
+		r.must(filepath.WalkDir(r.root, func(_ string, d os.DirEntry, err error) error {
+			_, _ = d.Info()
+			return err
+		}))
+	}
+	b.ReportMetric(float64(used()-before)/1e6/float64(b.N), "cpu-ms/op")
+}
+
+func BenchmarkVersion(b *testing.B) {
+	r := many(b, 10_000)
+	i, before := 0, used()
+	for b.Loop() {
+		for range 10 {
+			i++
+			r.files(map[string]string{fmt.Sprintf("%d/%d", i%100, i%10_000): fmt.Sprint("new ", i)})
+		}
+		r.n = i
+		got, err := r.Take(r.root, After(fmt.Sprintf("2026%04d_150101", i)))
+		if err != nil || got.Changed < 10 {
+			b.Fatal(got, err)
+		}
+	}
+	b.ReportMetric(float64(used()-before)/1e6/float64(b.N), "cpu-ms/op")
+}
+
+// used is what this process took of the processors, which says more than time on a
+// machine that others use.
+func used() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func many(b *testing.B, files int) *rig {
+	r := newRig(b)
+	for i := range files {
+		r.files(map[string]string{fmt.Sprintf("%d/%d", i%max(1, files/100), i): fmt.Sprint("content ", i)})
+	}
+	r.calm(r.take().Version)
+	return r
+}

@@ -1,0 +1,38 @@
+package agent
+
+import (
+	"rouse/agent/history"
+	"rouse/journal"
+)
+
+// affect takes note of a call that is about to begin: before the first one that may
+// have an effect, the workspace is kept as the cycle found it.
+func (c *record) affect(tool string) {
+	if c.effects || history.EffectOf(tool) == history.None {
+		return
+	}
+	c.effects = true
+	if c.found != nil {
+		c.found()
+	}
+}
+
+// version keeps the workspace as it is now, if it changed since the newest version and
+// a call of the cycle may have had an effect. Nothing that goes wrong there fails a cycle.
+func (k *Keeper) version(c *record, id string) {
+	if k.History == nil || !c.effects || c.version == id {
+		return
+	}
+	t, err := k.History.Take(k.Workspace, id)
+	if t.Version != nil && t.Version.ID == id {
+		c.version = id
+		// A journal that cannot be written is reported when the end is.
+		_ = c.journal.Append(&journal.Kept{ID: id, Files: len(t.Version.Entries), Changed: t.Changed, Bytes: t.Bytes})
+	}
+	if err != nil {
+		t.Warnings = append(t.Warnings, "the history keeps no version of the workspace: "+err.Error())
+	}
+	for _, w := range t.Warnings {
+		_ = c.journal.Append(&journal.Warning{Text: w})
+	}
+}
