@@ -2,10 +2,14 @@ package proc
 
 import (
 	"bytes"
+	"net/http"
 	"os/exec"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"rouse/internal/sandbox"
 )
 
 // BenchmarkDate is one short shell command by Run, each time beside the same by
@@ -66,4 +70,39 @@ func BenchmarkOutput(b *testing.B) {
 			b.Fatal(out.n, err)
 		}
 	}
+}
+
+// BenchmarkBox is the start of a program that does nothing, each time without a box, in
+// one that lets it reach no network, and in one with a gate, so that all meet the same
+// load of the machine.
+func BenchmarkBox(b *testing.B) {
+	if bubblewrap() == "" {
+		b.Skip("bubblewrap is not installed")
+	}
+	s := sandbox.Look()
+	s.Bubblewrap = bubblewrap()
+	p := sandbox.Policy{Read: []string{"/"}, Write: []string{b.TempDir()}, Network: sandbox.None}
+	none := sandbox.New(p, s)
+	p.Network = sandbox.Listed
+	p.Gate = func(inside sandbox.Listener) (sandbox.Door, error) {
+		return answers{&http.Server{}, new(atomic.Int32)}.open(inside)
+	}
+	boxes := map[string]*sandbox.Box{"bare": nil, "none": none, "listed": sandbox.New(p, s)}
+	took := map[string][]time.Duration{}
+	r := newRunner()
+	for b.Loop() {
+		for name, box := range boxes {
+			begun := time.Now()
+			if e, err := r.Run(b.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/", Box: box}); err != nil || !e.OK() {
+				b.Fatal(name, e, err)
+			}
+			took[name] = append(took[name], time.Since(begun))
+		}
+	}
+	for name, list := range took {
+		slices.Sort(list)
+		b.ReportMetric(float64(list[len(list)/2].Microseconds()), "µs-"+name)
+		b.ReportMetric(float64(list[0].Microseconds()), "µs-best-"+name)
+	}
+	b.ReportMetric(0, "ns/op")
 }

@@ -1,9 +1,12 @@
 package proc
 
 import (
+	"bufio"
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -16,6 +19,7 @@ import (
 	"time"
 
 	"rouse/internal/sandbox"
+	"rouse/internal/sweep"
 )
 
 // nobody is the user as whom tests run again where root runs them.
@@ -334,5 +338,38 @@ func TestBoxListed(t *testing.T) {
 	r.policy.Gate = func(inside sandbox.Listener) (sandbox.Door, error) { inside.Close(); return nil, errors.New("no way") }
 	if _, err = newRunner().Run(t.Context(), Command{Argv: []string{"true"}, Dir: r.dir, Box: r.box()}); err == nil || !strings.HasSuffix(err.Error(), "sandbox: no way") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestBoxKilled: SIGKILL of Rouse leaves no process at all, at whatever moment of the
+// start it comes.
+func TestBoxKilled(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	for range sweep.Of(5, 50, 500) {
+		mark := rand.Text()
+		c := exec.Command("/proc/self/exe")
+		c.Env = append(os.Environ(), "HELPER=boxes", "HELPER_MARK="+mark, "HELPER_ROOM="+r.dir)
+		out, err := c.StdoutPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		if !lines.Scan() || lines.Text() != "begun" {
+			t.Errorf("got %q", lines.Text())
+		}
+		time.Sleep(mathrand.N(40 * time.Millisecond))
+		owner := identify(c.Process.Pid, bootID())
+		c.Process.Kill()
+		if lines.Scan() {
+			t.Errorf("got %q", lines.Text())
+		}
+		c.Wait()
+		eventually(t, "all is gone", func() bool { return len(Leftovers(mark, nil, owner)) == 0 })
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rouse/internal/sandbox"
 )
 
 // TestMain lets the test binary stand in for a Rouse that is killed: with
@@ -24,6 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "crash":
 		crash()
+	case "boxes":
+		boxes()
 	case "fetch":
 		fetch(os.Getenv("HELPER_URL"))
 	case "settle":
@@ -32,6 +36,28 @@ func TestMain(m *testing.M) {
 	case "attempt":
 		attempt(os.Args[1:])
 	}
+}
+
+// boxes starts one process after the other in boxes, some at a time, until it is killed.
+func boxes() {
+	s := sandbox.Look()
+	s.Bubblewrap = bubblewrap()
+	dir := os.Getenv("HELPER_ROOM")
+	box := sandbox.New(sandbox.Policy{Read: []string{"/"}, Write: []string{dir}, Network: sandbox.None}, s)
+	r := &Runner{Mark: os.Getenv("HELPER_MARK"), Env: Environ(os.Environ())}
+	HideMemory()
+	for range 3 {
+		go func() {
+			for {
+				_, err := r.Run(context.Background(), Command{Argv: []string{"sh", "-c", "(setsid sleep 1000 &); sleep 0.02"}, Dir: "/", Box: box})
+				if err != nil {
+					fmt.Println(err)
+				}
+			}
+		}()
+	}
+	fmt.Println("begun")
+	select {}
 }
 
 // fetch prints what a URL answers.

@@ -1,12 +1,14 @@
 package sandbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +18,7 @@ const patience = 30 * time.Second
 
 // traced are the options for bubblewrap's processes: they tell of each other, and the
 // kernel ends them with Rouse before they have asked for that themselves.
-const traced = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESYSGOOD
+const traced = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEEXEC
 
 // trace follows the start of one sandbox: bubblewrap's monitor starts the first
 // process inside, and that the command, which is held before its exec.
@@ -28,7 +30,7 @@ type trace struct {
 }
 
 // accompany goes with bubblewrap from its exec to that of the command, which is limited
-// in between. The first process inside is let go once it dies with the monitor. The
+// in between. The first process inside is left when it dies with the monitor. The
 // command's signals go to the group of that process, which is the command's too and
 // which minds none of them but SIGKILL: that ends all that is inside.
 func (b *Box) accompany(pid int, g *gate) (group int, door Door, err error) {
@@ -60,7 +62,7 @@ func (b *Box) let(t *trace, g *gate) (Door, error) {
 	return nil, t.run()
 }
 
-// enter goes on until the command is there and would end with Rouse.
+// enter goes on until the command is there.
 func (t *trace) enter() error {
 	if _, err := await(t.monitor); err != nil {
 		return err
@@ -82,10 +84,11 @@ func (t *trace) enter() error {
 	if t.command, err = forked(t.inner); err != nil {
 		return err
 	}
-	if _, err := await(t.command); err != nil {
-		return err
+	if err := unix.PtraceCont(t.inner, 0); err != nil {
+		return fmt.Errorf("%w: %w", ErrBubblewrap, err)
 	}
-	return bound(t.inner)
+	_, err = await(t.command)
+	return err
 }
 
 // run lets the command go, and returns when it is itself.
@@ -93,7 +96,10 @@ func (t *trace) run() error {
 	if err := goOn(t.command, func(s unix.WaitStatus) bool { return s.TrapCause() == unix.PTRACE_EVENT_EXEC }); err != nil {
 		return err
 	}
-	return detach(t.command)
+	if err := detach(t.command); err != nil {
+		return err
+	}
+	return leave(t.inner)
 }
 
 // forked lets a process go on until it has started another, and gives that one's PID.
@@ -136,41 +142,25 @@ func await(pid int) (s unix.WaitStatus, err error) {
 	return s, err
 }
 
-// bound lets the first process inside go on until it has asked the kernel to end it
-// with the monitor, and leaves it.
-func bound(pid int) error {
-	for asked := false; ; {
-		if err := unix.PtraceSyscall(pid, 0); err != nil {
-			return fmt.Errorf("%w: %w", ErrBubblewrap, err)
-		}
-		if _, err := await(pid); err != nil {
-			return err
-		}
-		call, err := syscallOf(pid)
-		if asked || err != nil { // no such request before Linux 5.3
-			return detach(pid)
-		}
-		asked = call.op == 1 && call.number == unix.SYS_PRCTL && call.args[0] == unix.PR_SET_PDEATHSIG
+// leave leaves the first process inside once it waits for the others, and so has asked
+// the kernel to end it with the monitor. The signal, which is never delivered, is there
+// to stop it: only then can it be left. It may have ended already.
+func leave(pid int) error {
+	for pause := 20 * time.Microsecond; !sleeps(pid); pause = min(2*pause, time.Millisecond) {
+		time.Sleep(pause)
 	}
+	syscall.Kill(pid, syscall.SIGWINCH)
+	if _, err := await(pid); err != nil && !errors.Is(err, ErrBubblewrap) {
+		return err
+	}
+	return detach(pid)
 }
 
-// systemCall is struct ptrace_syscall_info of ptrace(2).
-type systemCall struct {
-	op     uint8 // 1 at its entry
-	_      [3]byte
-	_      uint32
-	_, _   uint64
-	number uint64
-	args   [6]uint64
-	_      [2]uint64
-}
-
-func syscallOf(pid int) (c systemCall, err error) {
-	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(pid), unsafe.Sizeof(c), uintptr(unsafe.Pointer(&c)), 0, 0)
-	if e != 0 {
-		err = e
-	}
-	return c, err
+// sleeps says whether a process waits, or is gone.
+func sleeps(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, state, ok := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	return err != nil || ok && len(state) > 0 && (state[0] == 'S' || state[0] == 'Z' || state[0] == 'X')
 }
 
 func (t *trace) set(field *int, pid int) {
