@@ -80,6 +80,7 @@ func (d *door) forward(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, host, port, err)
 		return
 	}
+	http.NewResponseController(w).EnableFullDuplex() // an answer may begin before the body has ended
 	r.URL.Host = strings.TrimSuffix(net.JoinHostPort(host, port), ":80")
 	d.forwarder.ServeHTTP(w, r)
 }
