@@ -34,8 +34,11 @@ func (a *app) slots(s *setup.Setup, limit int) error {
 	if err != nil {
 		return err
 	}
-	out := terminal(a.stdout)
-	return printList(a, list, "no slots yet; give the home a schedule with: rouse install '*/15 * * * *'", func(s setup.Slot) string { return slotLine(s, out) })
+	out, none := terminal(a.stdout), "no slots yet; give the home a schedule with: rouse install '*/15 * * * *'"
+	if next := s.Config.Schedule.Next(a.now()); !next.IsZero() {
+		none = "no slots yet; the schedule's next is " + setup.Clock(next)
+	}
+	return printList(a, list, none, func(s setup.Slot) string { return slotLine(s, out) })
 }
 
 // slotLine is one slot in words.
