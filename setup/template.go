@@ -2,16 +2,22 @@ package setup
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
 	"rouse"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/sandbox"
 )
 
-// WriteTemplate writes the files of a new home that are not there yet.
-func WriteTemplate(dir string) (made []string, err error) {
+// WriteTemplate writes the files of a new home that are not there yet. A new
+// rouse.yaml has walls, as far as they hold on this machine.
+func WriteTemplate(dir string, p Process) (made []string, err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return nil, err
@@ -40,7 +46,14 @@ func WriteTemplate(dir string) (made []string, err error) {
 	if err != nil {
 		return made, err
 	}
-	return made, os.MkdirAll(home.Home{Dir: dir}.Logs(), 0o700)
+	h, err := home.At(dir)
+	if err != nil {
+		return made, err
+	}
+	if err := out.MkdirAll(h.Logs(), 0o700); err != nil || !slices.Contains(made, filepath.Base(h.Config())) {
+		return made, err
+	}
+	return made, wallIn(h, p)
 }
 
 func mode(name string) fs.FileMode {
@@ -48,4 +61,54 @@ func mode(name string) fs.FileMode {
 		return 0o700
 	}
 	return 0o600
+}
+
+// wallIn writes the walls of a new home into its rouse.yaml, with what they lack here.
+// A home that cannot be opened yet, as by its .env, is left with those of the posture.
+func wallIn(h home.Home, p Process) error {
+	text, err := os.ReadFile(h.Config())
+	if err != nil {
+		return err
+	}
+	write := func(network sandbox.Network, lacks []string) error {
+		return disk.Replace(disk.OS{}, h.Config(), []byte(walled(string(text), network, lacks)), mode(h.Config()))
+	}
+	if err := write(sandbox.Listed, nil); err != nil {
+		return err
+	}
+	s, err := Open(h, p)
+	if err != nil {
+		return nil
+	}
+	w, err := s.Walls()
+	if err != nil {
+		return err
+	}
+	network, lacks := sandbox.Listed, []string(nil)
+	for _, hold := range w.Holds() {
+		if hold.By != "" {
+			continue
+		}
+		if lacks = append(lacks, string(hold.Promise)+": "+hold.Lacks); hold.Promise == sandbox.Hosts {
+			network = sandbox.None
+		}
+	}
+	return write(network, lacks)
+}
+
+// walled is the template of a rouse.yaml with its walls put up.
+func walled(text string, network sandbox.Network, lacks []string) string {
+	var said strings.Builder
+	for i, lack := range lacks {
+		if i == 0 {
+			said.WriteString("\n# Not kept on this machine, see rouse doctor:")
+		}
+		said.WriteString("\n# - " + lack)
+	}
+	return strings.NewReplacer(
+		"\n# posture: careful ", said.String()+"\nposture: careful   ",
+		"\n# sandbox: ", "\nsandbox:   ",
+		"\n#   network: listed ", "\n"+fmt.Sprintf("  network: %-9s", network),
+		"\n#   hosts: [] ", "\n  hosts: []   ",
+	).Replace(text)
 }

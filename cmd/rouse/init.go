@@ -18,7 +18,8 @@ func (a *app) newInit() *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Make a home for an agent",
 		Long: `Make a home in DIR (default: $ROUSE_HOME, else the current folder): rules.md, rouse.yaml, scratchpad with a
-first task, logs, bin, closed to other users of the machine. What is there already is left as it is.
+first task, logs, bin, closed to other users of the machine. Its tools are walled in as far as this machine can;
+rouse.yaml says what it cannot. What is there already is left as it is.
 
 Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
 		Example: "  rouse init my-agent",
@@ -34,7 +35,7 @@ func (a *app) init(dir string) error {
 	if _, err := (home.Home{Dir: dir}).Version(); errors.As(err, new(*home.StateError)) {
 		return err
 	}
-	made, err := setup.WriteTemplate(dir)
+	made, err := setup.WriteTemplate(dir, a.process())
 	if err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
