@@ -133,15 +133,20 @@ func (v view) above(path string) sight {
 	return s
 }
 
-// folder is a working folder by its whole name. One that cannot be seen is an error.
+// folder is a working folder by its whole name, or by its real one where a link on the
+// way is not inside. One that cannot be seen is an error.
 func (v view) folder(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	real, _, ok := follow(dir)
-	s, at := v.at(real)
-	if ok && (s > own || s == own && at == real) {
+	real, links, ok := follow(dir)
+	if s, at := v.at(real); ok && (s > own || s == own && at == real) {
+		for link := range links {
+			if s, at := v.at(link); s < seen && (at == "/tmp" || v.links[link] == "") {
+				return real, nil
+			}
+		}
 		return dir, nil
 	}
 	return "", fmt.Errorf("the folder %s cannot be seen from inside", dir)
