@@ -248,10 +248,10 @@ func (s *Setup) Unwalled() error {
 	return nil
 }
 
-// missing are the promises that are not kept, or not wholly, and what would bring them.
+// missing are the promises that nothing keeps, and what would bring them.
 func (w *Walls) missing() (list []string) {
 	for _, h := range w.Holds() {
-		if h.Lacks != "" {
+		if h.By == "" {
 			list = append(list, string(h.Promise)+": "+h.Lacks)
 		}
 	}

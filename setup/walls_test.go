@@ -114,16 +114,19 @@ func TestIndexHosts(t *testing.T) {
 	}
 }
 
-// What is required and cannot be had lets nothing begin.
+// What is required and cannot be had lets nothing begin. Without bubblewrap a process
+// may outlive Rouse.
 func TestRequiredWalls(t *testing.T) {
-	s, _ := place(t, "posture: careful\nsandbox: {mode: require, processes: 0, memory: 0}")
-	_, err := s.Walls()
-	if sys := sandbox.Look(); sys.Bubblewrap == "" {
-		if err == nil || !strings.Contains(err.Error(), "rouse.yaml: line 2: sandbox.mode: require") {
-			t.Errorf("got %v", err)
-		}
-		if _, err := s.Agent(); err == nil {
-			t.Error("a cycle could begin")
-		}
+	s, person := place(t, "posture: careful\nsandbox: {mode: require, processes: 0, memory: 0}")
+	s, err := Open(s.Home, Process{Now: s.Now, Environ: []string{"HOME=" + person, "PATH=" + person}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Walls()
+	if err == nil || !strings.Contains(err.Error(), "rouse.yaml: line 2: sandbox.mode: require") || !strings.Contains(err.Error(), "leftovers: ") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.Agent(); err == nil {
+		t.Error("a cycle could begin")
 	}
 }

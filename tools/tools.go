@@ -88,17 +88,25 @@ type Result struct {
 	Refused []sandbox.Refusal
 }
 
-// Refuse says of a call that did not go well what the sandbox kept its process from.
+// Refuse says of a call what the sandbox kept its process from.
 func (r *Result) Refuse(list []sandbox.Refusal) {
 	if len(list) == 0 {
 		return
 	}
 	r.Refused = append(r.Refused, list...)
+	what := text.Join(list, ", ", sandbox.Refusal.String)
+	if r.OK {
+		if r.Metadata == nil {
+			r.Metadata = map[string]any{}
+		}
+		r.Metadata["sandbox_refused"] = what
+		return
+	}
 	advice := "go on without"
 	if slices.ContainsFunc(list, func(r sandbox.Refusal) bool { return r.Kind == sandbox.Host || r.Kind == sandbox.Net }) {
 		advice = "use http_get, or go on without"
 	}
-	r.Error += fmt.Sprintf("; the sandbox refused: %s; only the operator can allow that: %s", text.Join(list, ", ", sandbox.Refusal.String), advice)
+	r.Error += fmt.Sprintf("; the sandbox refused: %s; only the operator can allow that: %s", what, advice)
 }
 
 // Media is a picture, or another binary content of its own.

@@ -37,7 +37,7 @@ func (a *app) inServers(run func(context.Context, *mcp.Servers, []string) error)
 	return in(a.open, func(home *setup.Setup, args []string) error {
 		c, err := pick(home, args)
 		_, walled := home.Walls()
-		if err = cmp.Or(err, walled); err != nil {
+		if err = cmp.Or(walled, err); err != nil {
 			return usage(err)
 		}
 		ctx, stop := untilSignal(syscall.SIGPIPE)

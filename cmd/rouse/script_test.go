@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
 // process of the newest cycle ; later 1m or 1h, the next full one and
 // a second for what is started from then on ; recipes, the files of docs/recipes.md in doc ; venv FOLDER, a Python environment for a notebook
-// that has none, as making one takes seconds.
+// that has none, as making one takes seconds. And there are the conditions sandbox and
+// bubblewrap: what this machine confines processes with.
 func TestScript(t *testing.T) {
 	first := newRig(t)
 	if sweep.Of(true, false, false) { // else with pip
@@ -71,6 +72,7 @@ func TestScript(t *testing.T) {
 				ts.Check(os.Symlink(first.path("notebooks/lab/venv"), ts.MkAbs(args[0]+"/venv")))
 			},
 		},
+		Condition:          conditions(t),
 		RequireUniqueNames: true,
 	})
 }

@@ -64,10 +64,10 @@ func (e *Ear) Beside(w io.Writer) io.Writer {
 	return io.MultiWriter(w, e)
 }
 
-// Refusals are what the box refused a process that failed: these hosts, these others,
-// and what it said itself. A program may say what it likes: it counts only where the
-// policy refuses just that, and Rouse itself could have done it.
-func (e *Ear) Refusals(hosts []string, others ...Refusal) []Refusal {
+// Refusals are what the box refused a process: these hosts, these others and, where it
+// failed, what it said itself. A program may say what it likes: it counts only where
+// the policy refuses just that, and Rouse itself could have done it.
+func (e *Ear) Refusals(failed bool, hosts []string, others ...Refusal) []Refusal {
 	if e == nil {
 		return nil
 	}
@@ -76,6 +76,9 @@ func (e *Ear) Refusals(hosts []string, others ...Refusal) []Refusal {
 		list.add(Refusal{Host, host})
 	}
 	list.add(others...)
+	if !failed {
+		return list
+	}
 	head, tail, left := e.ends.Kept()
 	if left == 0 {
 		head, tail = slices.Concat(head, tail), nil
@@ -90,13 +93,13 @@ func (e *Ear) Refusals(hosts []string, others ...Refusal) []Refusal {
 	return list
 }
 
-// Refused is what the box refused in a part of the life of a process, in a folder, that
-// went wrong and ended with these words: hosts that it did not refuse before, or that
-// are named in them, and what else they tell of.
+// Refused is what the box refused in a part of the life of a process, in a folder: hosts
+// that it did not refuse before, or that are named in what was said where that part
+// failed, and what else that tells of.
 func (b *Box) Refused(dir, said string, before, hosts []string) []Refusal {
 	ear := b.Listen(dir)
 	_, _ = io.WriteString(ear.Beside(io.Discard), said)
-	return ear.Refusals(slices.DeleteFunc(slices.Clone(hosts), func(host string) bool {
+	return ear.Refusals(said != "", slices.DeleteFunc(slices.Clone(hosts), func(host string) bool {
 		return slices.Contains(before, host) && !strings.Contains(said, host)
 	}))
 }
@@ -142,12 +145,13 @@ func (b *Box) told(dir, line string) (list []Refusal) {
 }
 
 func (b *Box) refusedPaths(dir, line, why string) (list []Refusal) {
+	creates := strings.Contains(line, "create") || strings.Contains(line, "touch")
 	for _, group := range paths(line) {
 		for _, path := range group {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(dir, path)
 			}
-			if r, ok := b.refuses(filepath.Clean(path), why); ok {
+			if r, ok := b.refuses(filepath.Clean(path), why, creates); ok {
 				list = append(list, r)
 			}
 		}
@@ -172,23 +176,40 @@ func denial(line string) string {
 			return why
 		}
 	}
+	if strings.Contains(line, "directory nonexistent") { // as dash has it
+		return missing
+	}
 	return ""
 }
 
-// refuses says whether the policy, and nothing else, is why a path cannot be used.
-func (b *Box) refuses(path, why string) (r Refusal, ok bool) {
+// refuses says whether the policy, and nothing else, is why a path cannot be used, or
+// made.
+func (b *Box) refuses(path, why string, creates bool) (r Refusal, ok bool) {
 	real := resolved(path)
 	switch {
 	case longest([]string{"/dev", "/proc"}, path) >= 0: // it has its own
 		return r, false
-	case b.system.wraps() && longest([]string{"/tmp", "/run"}, path) >= 0 && longest(b.policy.Hidden, real) < 0 && why != readOnly:
-		return r, false // of these too, in which something may be shown
+	case b.replaced(real) && why == missing:
+		kind := Read
+		if creates {
+			kind = Write
+		}
+		return Refusal{kind, path}, kind == Read && unix.Access(real, unix.F_OK) == nil || kind == Write && writable(real)
+	case b.replaced(real):
+		return r, false
 	case why != readOnly && !b.policy.Reads(real) && unix.Access(real, unix.R_OK) == nil:
 		return Refusal{Read, path}, true
 	case why != missing && !b.policy.Writes(real) && writable(real):
 		return Refusal{Write, path}, true
 	}
 	return r, false
+}
+
+// replaced says whether a path lies in a folder of which bubblewrap makes one of its
+// own, and what is there outside is not shown in it.
+func (b *Box) replaced(path string) bool {
+	own, p := longest([]string{"/tmp", "/run"}, path), b.policy
+	return b.system.wraps() && own >= 0 && max(longest(p.Read, path), longest(p.ReadOnly, path), longest(p.Hidden, path), p.written(path)) < own
 }
 
 // writable says whether Rouse could write a file, or make it.
@@ -216,17 +237,19 @@ func resolved(path string) string {
 var quoted = lazy.Regexp("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^'`]+)['`]")
 
 // paths are the words of a line that may be the path that it is about, the likeliest
-// first: what is quoted, what stands before the reason, and words that begin with /.
-func paths(line string) (groups [3][]string) {
+// first: what is quoted, what stands before the reason, the last word of that, and
+// words that begin with /.
+func paths(line string) (groups [4][]string) {
 	for _, m := range quoted().FindAllStringSubmatch(line, 4) {
 		groups[0] = append(groups[0], strings.Join(m[1:], ""))
 	}
 	if parts := strings.Split(line, ": "); len(parts) > 2 { // as in "cat: a b: Permission denied"
-		groups[1] = parts[len(parts)-2 : len(parts)-1]
+		before := parts[len(parts)-2]
+		groups[1], groups[2] = []string{before}, []string{before[strings.LastIndexByte(before, ' ')+1:]}
 	}
 	for _, word := range strings.Fields(line) {
 		if word = strings.TrimRight(strings.TrimLeft(word, "([<"), ".,:;)]>"); strings.HasPrefix(word, "/") {
-			groups[2] = append(groups[2], word)
+			groups[3] = append(groups[3], word)
 		}
 	}
 	return groups

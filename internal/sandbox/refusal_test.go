@@ -40,6 +40,7 @@ func TestRefusals(t *testing.T) {
 		{"ls: cannot access '" + at("secret/key") + "': No such file or directory", []string{"read " + at("secret/key")}},
 		{"ls: cannot access '" + at("secret/none") + "': No such file or directory", nil},
 		{"sh: 1: cannot create " + at("etc/conf") + ": Permission denied", []string{"write " + at("etc/conf")}},
+		{"sh: 1: cannot create ../etc/conf: Read-only file system", []string{"write " + at("etc/conf")}},
 		{"touch: cannot touch '../etc/new': Read-only file system", []string{"write " + at("etc/new")}},
 		{"bash: " + at("etc/a b") + ": Read-only file system", []string{"write " + at("etc/a b")}},
 		{"open " + at("etc/conf") + ": permission denied", []string{"write " + at("etc/conf")}},
@@ -68,9 +69,12 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for said, want := range map[string]string{ // /tmp is another one, in which dir is shown
-		"sh: 1: cannot create " + at("etc/conf") + ": Permission denied":     "[]",
-		"sh: 1: cannot create " + at("etc/conf") + ": Read-only file system": "[write " + at("etc/conf") + "]",
-		"cat: " + at("secret/key") + ": Permission denied":                   "[read " + at("secret/key") + "]",
+		"sh: 1: cannot create " + at("etc/conf") + ": Permission denied":       "[]",
+		"sh: 1: cannot create " + at("etc/conf") + ": Directory nonexistent":   "[write " + at("etc/conf") + "]",
+		"cat: " + at("etc/conf") + ": No such file or directory":               "[read " + at("etc/conf") + "]",
+		"cat: " + at("etc/none") + ": No such file or directory":               "[]",
+		"sh: 1: cannot create " + at("ws/no/such") + ": Directory nonexistent": "[]",
+		"cat: " + at("secret/key") + ": Permission denied":                     "[read " + at("secret/key") + "]",
 	} {
 		if got := fmt.Sprint(hear(New(p, System{Bubblewrap: "bwrap", Tracing: true}), at("ws"), said)); strings.HasPrefix(dir, "/tmp/") && got != want {
 			t.Errorf("%s: got %s, want %s", said, got, want)
@@ -81,7 +85,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("with a network: %v", got)
 	}
 	ear := (*Box)(nil).Listen(dir)
-	if out := new(strings.Builder); ear.Beside(out) != out || ear.Refusals([]string{"a.example"}) != nil || (*Box)(nil).Ended("SIGXCPU", 0) != nil {
+	if out := new(strings.Builder); ear.Beside(out) != out || ear.Refusals(true, []string{"a.example"}) != nil || (*Box)(nil).Ended("SIGXCPU", 0) != nil {
 		t.Error("something was heard without a box")
 	}
 }
@@ -89,7 +93,7 @@ func TestRefusals(t *testing.T) {
 func hear(b *Box, dir, said string) []Refusal {
 	ear := b.Listen(dir)
 	io.WriteString(ear.Beside(io.Discard), said)
-	return ear.Refusals(nil)
+	return ear.Refusals(true, nil)
 }
 
 // Of what is said without end the beginning and the end are heard, and no more than a
@@ -100,7 +104,10 @@ func TestRefusalsAreBounded(t *testing.T) {
 	for i := range 100_000 {
 		fmt.Fprintf(ear, "curl: (6) Could not resolve host: h%d.example\n", i)
 	}
-	got := ear.Refusals([]string{"first.example"}, b.Ended("SIGXCPU", -1)...)
+	got := ear.Refusals(true, []string{"first.example"}, b.Ended("SIGXCPU", -1)...)
+	if hosts := ear.Refusals(false, []string{"first.example"}); len(hosts) != 1 {
+		t.Errorf("of one that did not fail: %v", hosts)
+	}
 	if len(got) != maxRefusals || got[0] != (Refusal{Host, "first.example"}) || got[1] != (Refusal{Bound, "cpu"}) || got[2] != (Refusal{Host, "h0.example"}) {
 		t.Errorf("got %v", got)
 	}

@@ -61,9 +61,7 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 		redact.Cut(call.Output)
 	}
 	r := result(exit, c)
-	if !r.OK {
-		r.Refuse(ear.Refusals(p.Refused(), e.Box.Ended(exit.Signal, exit.Code)...))
-	}
+	r.Refuse(ear.Refusals(!r.OK, p.Refused(), e.Box.Ended(exit.Signal, exit.Code)...))
 	return r
 }
 

@@ -299,9 +299,11 @@ func (s *server) call(ctx context.Context, t rawTool, call tools.Call) tools.Res
 		var said text.Ends
 		said.Head = maxSaid
 		r := unwrapper{out: io.MultiWriter(call.Output, &said), hide: s.o.Redact}.unwrap(res, c.raw())
+		words := ""
 		if head, _, _ := said.Kept(); !r.OK {
-			r.Refuse(s.box.Refused(s.Dir, r.Error+"\n"+string(head), before, l.pipes.refused()))
+			words = r.Error + "\n" + string(head)
 		}
+		r.Refuse(s.box.Refused(s.Dir, words, before, l.pipes.refused()))
 		return r
 	case ctx.Err() != nil:
 		return s.unknown("stopped: " + context.Cause(ctx).Error())

@@ -45,7 +45,7 @@ type Cell struct {
 	// StdoutBytes and StderrBytes are how much it printed.
 	StdoutBytes int64 `json:"stdout_bytes"`
 	StderrBytes int64 `json:"stderr_bytes"`
-	// Refused is what the sandbox kept it from, where it went wrong.
+	// Refused is what the sandbox kept it from.
 	Refused []sandbox.Refusal `json:"-"`
 }
 

@@ -113,7 +113,7 @@ type Outcome struct {
 	Lost bool `json:"lost,omitempty"`
 	// Duration is the time that the code ran.
 	Duration time.Duration `json:"duration_ns"`
-	// Refused is what the sandbox kept a cell from that went wrong.
+	// Refused is what the sandbox kept the cell from.
 	Refused []sandbox.Refusal `json:"-"`
 }
 

@@ -102,8 +102,8 @@ func (m *Manager) exec(ctx context.Context, call tools.Call, a arguments) tools.
 	}
 	if !r.OK {
 		r.Error = c.Failure()
-		r.Refuse(c.Refused)
 	}
+	r.Refuse(c.Refused)
 	return r
 }
 

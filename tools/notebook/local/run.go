@@ -111,9 +111,7 @@ func (r *Runtime) run(ctx context.Context, job notebook.Job, emit func(notebook.
 	k.attach(nil)
 	cell.end()
 	out.Duration = time.Since(begun)
-	if out.Ended != notebook.OK {
-		out.Refused = r.cells.Refused(r.c.Workspace, out.Error, before, k.proc.Refused())
-	}
+	out.Refused = r.cells.Refused(r.c.Workspace, out.Error, before, k.proc.Refused())
 	return out
 }
 
