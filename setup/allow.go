@@ -11,6 +11,7 @@ import (
 
 	"rouse/agent/config"
 	"rouse/home"
+	"rouse/internal/egress"
 	"rouse/internal/sandbox"
 )
 
@@ -91,21 +92,24 @@ func (s *Setup) Allow(kind, what string) (a Allowance, text []byte, err error) {
 var allowLists = map[string]string{sandbox.Host: config.HostsList, sandbox.Read: config.ReadList, sandbox.Write: config.WriteList}
 
 func (s *Setup) allowHost(w config.Walls, a Allowed) (Allowance, error) {
-	a.What = strings.ToLower(a.What)
-	if err := config.CheckHost(a.What); err != nil {
-		if u, wrong := url.Parse(a.What); wrong == nil && u.Host != "" && config.CheckHost(u.Host) == nil {
-			err = fmt.Errorf("%w; here: rouse allow host %s", err, u.Host)
+	host, err := egress.Entry(a.What)
+	if err != nil {
+		if u, wrong := url.Parse(a.What); wrong == nil {
+			if host, failed := egress.Entry(u.Host); failed == nil {
+				err = fmt.Errorf("%w; here: rouse allow host %s", err, host)
+			}
 		}
 		return Allowance{}, err
 	}
+	a.What = host
 	switch w.Network {
 	case sandbox.Open:
 		return Allowance{a, false, "the network is open: every host is allowed"}, nil
 	case sandbox.None:
 		return Allowance{}, errors.New("the network of tools is none; for a list of hosts write network: listed under sandbox in rouse.yaml, which needs bubblewrap")
 	}
-	for _, host := range w.Hosts {
-		if strings.EqualFold(host, a.What) {
+	for _, listed := range w.Hosts {
+		if listed, _ = egress.Entry(listed); listed == host {
 			return Allowance{a, false, "it is in the list"}, nil
 		}
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"testing"
+
+	"rouse/internal/egress"
 )
 
 func TestAddAllowed(t *testing.T) {
@@ -52,7 +54,7 @@ func FuzzAddAllowed(f *testing.F) {
 	f.Add("posture: careful\nsandbox: {hosts: [b.example]} # x\n", "a.example")
 	f.Add("# sandbox: {}\nsandbox:\n  hosts:\n  - b\n  -  'c' # d\n  mode: auto\n", "*.a.example:1")
 	f.Fuzz(func(t *testing.T, text, host string) {
-		if CheckHost(host) != nil {
+		if _, err := egress.Entry(host); err != nil {
 			return
 		}
 		got, err := AddAllowed([]byte(text), HostsList, host)

@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"rouse/internal/egress"
 	"rouse/internal/sandbox"
 )
 
@@ -183,7 +184,7 @@ func (s Sandbox) checkLimits() error {
 
 func (s Sandbox) checkHosts() error {
 	for i, host := range s.Hosts {
-		if err := CheckHost(host); err != nil {
+		if _, err := egress.Entry(host); err != nil {
 			return fmt.Errorf("sandbox.hosts[%d] %w", i, err)
 		}
 	}

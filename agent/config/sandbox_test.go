@@ -95,45 +95,6 @@ func TestSandboxErrors(t *testing.T) {
 	}
 }
 
-func TestCheckHost(t *testing.T) {
-	for _, host := range []string{
-		"pypi.org", "localhost", "a.example:8443", "*.a.example", "*.a.example:8443", "A-b.Example.", "my_host", "xn--bcher-kva.example",
-		"127.0.0.1", "127.0.0.1:80", "::1", "[::1]", "[::1]:8080", "2001:db8::1",
-	} {
-		if err := CheckHost(host); err != nil {
-			t.Errorf("%s: %v", host, err)
-		}
-	}
-	for host, want := range map[string]string{
-		"":                      "no name of a host",
-		"https://pypi.org":      "name the host alone",
-		"pypi.org/simple":       "name the host alone",
-		"me@a.example":          "name the host alone",
-		"a b":                   "name the host alone",
-		"*":                     "a * stands only",
-		"*.com":                 "a * stands only",
-		"*.com.":                "a * stands only",
-		"a.*.example":           "a * stands only",
-		"*a.example":            "a * stands only",
-		"*.*.example":           "a * stands only",
-		"a..example":            "no name",
-		".example.com":          "no name",
-		"bücher.example":        "in ASCII",
-		"-a.example":            "no name",
-		"a.example:":            "a port is",
-		"a.example:+80":         "a port is",
-		"a.example:70000":       "a port is",
-		"[::1":                  "no name",
-		"[a.example]:80":        "no name",
-		"[::1]80":               "no name",
-		strings.Repeat("a", 64): "no name",
-	} {
-		if err := CheckHost(host); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", host, err, want)
-		}
-	}
-}
-
 // The configuration that held shows what the posture gave.
 func TestHeldWalls(t *testing.T) {
 	c, err := load(t, "posture: careful\nsandbox: {processes: 0}\n", nil)

@@ -54,7 +54,7 @@ func TestEntry(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "no name of a host", "https://pypi.org": "name the host alone", "me@a.example": "name the host alone", "a b": "name the host alone",
 		"*": "a * stands only", "*.com": "a * stands only", "a.*.example": "a * stands only", "*a.example": "a * stands only", "*.10.0.0.1": "no name", "*.[::1]": "a * stands only",
-		"a..example": "no name", "a.example:": "a port is", "a.example:+80": "a port is", "a.example:0": "a port is", "a:70000": "a port is", "[::1": "no name",
+		"*.com.": "a * stands only", "*.*.example": "a * stands only", "a..example": "no name", ".example.com": "no name", "pypi.org/simple": "name the host alone", "a.example:": "a port is", "a.example:+80": "a port is", "a.example:0": "a port is", "a:70000": "a port is", "[::1": "no name",
 		"[a.example]:80": "no name", "[::1]80": "no name", "127.1": "no name", "2130706433": "no name", "0x7f.1": "no name", "127。0。0。1": "no name", "①②⑦.0.0.1": "no name",
 		"fe80::1%lo": "no zones", "a\x00b.test": "no name", "a\r\nb.test": "no name", "ü\r\nHost: b.test": "name the host alone", strings.Repeat("a", 64): "no name",
 	} {

@@ -32,7 +32,7 @@ var rules = map[string][]string{
 	"home":                   {"scratchpad", "internal"},
 	"journal":                {"scratchpad", "internal"},
 	"agent/model":            {"internal/jsonl"},
-	"agent/config":           {"agent/budget", "agent/notify", "agent/schedule", "tools/command", "internal/disk", "internal/sandbox", "internal/yamlerror"},
+	"agent/config":           {"agent/budget", "agent/notify", "agent/schedule", "tools/command", "internal/disk", "internal/egress", "internal/sandbox", "internal/yamlerror"},
 	"agent/schedule":         {"internal/disk", "internal/jsonl", "internal/proc"},
 	"agent/budget":           {"agent/model", "home", "journal", "internal/disk", "internal/jsonl", "internal/proc", "internal/yamlerror"},
 	"agent/notify":           {"journal", "agent/pause", "internal"},
