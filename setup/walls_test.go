@@ -100,7 +100,7 @@ func TestWallsOfNotebooksAndServers(t *testing.T) {
 			t.Errorf("%s: %+v", entry, p)
 		}
 	}
-	w.System = sandbox.System{Landlock: 4, Seccomp: true}
+	w.System = sandbox.System{Landlock: 4, Seccomp: true, Tracing: true}
 	cells, install = w.Notebook(own)
 	if cells.Policy().Network != sandbox.None || install.Policy().Network != sandbox.Open {
 		t.Errorf("where no list can be kept: cells %s, install %s", cells.Policy().Network, install.Policy().Network)

@@ -78,6 +78,9 @@ func attempts() map[string]func(arg string) error {
 			_, err := unix.ProcessVMReadv(number(pid), local, remote, 0)
 			return err
 		},
+		"killThread":  eachThread(func(id string) error { return unix.Kill(number(id), 0) }),
+		"readThread":  eachThread(func(id string) error { _, err := os.ReadFile("/proc/" + id + "/environ"); return err }),
+		"traceThread": eachThread(func(id string) error { return unix.PtraceAttach(number(id)) }),
 		"abstract": func(name string) error {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 			if err == nil {
@@ -85,6 +88,18 @@ func attempts() map[string]func(arg string) error {
 			}
 			return err
 		},
+	}
+}
+
+// eachThread tries something with each thread of a process, until one lets it.
+func eachThread(try func(id string) error) func(pid string) error {
+	return func(pid string) (err error) {
+		for _, id := range numbers("/proc/" + pid + "/task") {
+			if err = try(strconv.Itoa(id)); err == nil {
+				return nil
+			}
+		}
+		return err
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 
 // Here only the process group is ended: there is no /proc and no subreaper.
 
-func firstThread() bool { return false }
-
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // prepareSystem closes to children the descriptors that Rouse itself inherited.

@@ -104,17 +104,10 @@ func (p *Process) confine(b *sandbox.Box) (err error) {
 
 // live is the life of a process, on one thread from start to end: the kernel
 // sends the child SIGKILL when the thread that started it ends, which is to
-// mean the end of Rouse and nothing else. The thread would be waiting anyway. One
-// that is confined with its child ends with it, and does nothing else.
+// mean the end of Rouse and nothing else. The thread would be waiting anyway.
 func (p *Process) live(ctx context.Context, timeout time.Duration, started chan<- error) {
 	runtime.LockOSThread()
-	if !p.confined.Spent || firstThread() {
-		defer runtime.UnlockOSThread()
-	}
-	if p.confined.Spent && firstThread() { // which does not end before the process does
-		p.elsewhere(func() { p.live(ctx, timeout, started) })
-		return
-	}
+	defer runtime.UnlockOSThread()
 	p.begun = time.Now()
 	if err := p.launch(); err != nil {
 		p.confined.Close()
@@ -122,31 +115,17 @@ func (p *Process) live(ctx context.Context, timeout time.Duration, started chan<
 		started <- err
 		return
 	}
-	p.elsewhere(func() { p.identity = identify(p.cmd.Process.Pid, p.runner.boot) })
+	p.identity = identify(p.cmd.Process.Pid, p.runner.boot)
 	p.streams.run()
 	started <- nil
 	p.await(ctx, timeout)
 	state := p.reap()
 	p.confined.Close()
-	p.elsewhere(func() { p.close(state) })
+	p.close(state)
 }
 
-// elsewhere runs f where no confinement is in its way.
-func (p *Process) elsewhere(f func()) {
-	if !p.confined.Spent {
-		f()
-		return
-	}
-	done := make(chan struct{})
-	go func() { f(); close(done) }()
-	<-done
-}
-
-// launch starts the child on this thread, confined as it is to be.
+// launch starts the child and confines it as it is to be.
 func (p *Process) launch() (err error) {
-	if err := p.confined.Enter(); err != nil {
-		return fmt.Errorf("sandbox: %w", err)
-	}
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -48,17 +49,27 @@ func (s site) at(name string) string { return filepath.Join(s.dir, name) }
 func landlocked(t *testing.T) sandbox.System {
 	t.Helper()
 	s := sandbox.Look()
-	if s.Landlock < 2 || !s.Seccomp {
+	if !s.Confines() {
 		t.Skip("no Landlock here")
 	}
 	return s
+}
+
+// abis are those to try: the oldest that is used and the kernel's own, or all of them.
+func abis(now sandbox.System) (list []int) {
+	for abi := 2; abi <= now.Landlock; abi++ {
+		if abi == 2 || abi == now.Landlock || os.Getenv("ROUSE_SWEEP") != "" {
+			list = append(list, abi)
+		}
+	}
+	return list
 }
 
 // TestRestrictFiles: what a box with each ABI lets a shell do with files.
 func TestRestrictFiles(t *testing.T) {
 	asUser(t)
 	now := landlocked(t)
-	for abi := 2; abi <= now.Landlock; abi++ {
+	for _, abi := range abis(now) {
 		t.Run(fmt.Sprint("ABI ", abi), func(t *testing.T) {
 			s := newSite(t)
 			system := now
@@ -117,7 +128,7 @@ func TestRestrictCalls(t *testing.T) {
 	}
 	defer l.Close()
 	name := strings.TrimPrefix(l.Addr().String(), "@")
-	for abi := 2; abi <= now.Landlock; abi++ {
+	for _, abi := range abis(now) {
 		s := newSite(t)
 		system := now
 		system.Landlock = abi
@@ -143,7 +154,7 @@ func TestRestrictCalls(t *testing.T) {
 		}
 		try(s.policy, fmt.Sprintf("truncate:%[1]s=%[2]s empty:%[1]s=EACCES empty3:%[1]s=EACCES append:%[1]s=EACCES rewrite:%[1]s=EACCES", file, truncated))
 		try(s.policy, fmt.Sprintf("read:%[1]s=ok rewrite:%[1]s=ok append:%[1]s=ok device:%[2]s=EACCES", s.at("home/work/kept/file"), s.at("home/work/disk")))
-		try(s.policy, fmt.Sprintf("kill:%[1]d=%[2]s limit:%[1]d=EPERM limits:%[1]d=ok ownLimit=ok memory:%[1]d=EPERM mount:%[3]s=EPERM", os.Getpid(), signal, s.dir))
+		try(s.policy, fmt.Sprintf("kill:%[1]d=%[2]s limit:%[1]d=EPERM limits:%[1]d=ok ownLimit=ok memory:%[1]d=EPERM killThread:%[1]d=%[2]s readThread:%[1]d=EACCES traceThread:%[1]d=EPERM mount:%[3]s=EPERM", os.Getpid(), signal, s.dir))
 		try(s.policy, "inet=EACCES inet6=EACCES netlink=EACCES unix=EACCES pair=ok packets=ok datagrams=EACCES raw=EACCES uring=ENOSYS keys=EPERM bpf=EPERM")
 		p := s.policy
 		p.UnixSockets = true
@@ -170,7 +181,7 @@ func TestRestrictCalls(t *testing.T) {
 // TestRestrictTruncates: files that a box lets be written are emptied with each ABI.
 func TestRestrictTruncates(t *testing.T) {
 	now := landlocked(t)
-	for abi := 2; abi <= now.Landlock; abi++ {
+	for _, abi := range abis(now) {
 		s := newSite(t)
 		system := now
 		system.Landlock = abi
@@ -227,39 +238,46 @@ func TestRestrictArchitectures(t *testing.T) {
 		t.Logf("no 32-bit programs here: %v", got.Exit)
 	} else if got = sh(t, newRunner(), "exec "+program, Command{Box: box}); got.Signal != "SIGSYS" {
 		t.Errorf("a 32-bit program: %v", got.Exit)
+	} else if _, err := newRunner().Run(t.Context(), Command{Argv: []string{program}, Box: box}); err == nil || !strings.Contains(err.Error(), "another architecture") {
+		t.Errorf("a 32-bit program that is started: %v", err)
 	}
 	if got := attempted(t, newRunner(), Command{Box: box}, "x32"); got != "x32=ENOSYS" {
 		t.Error(got)
 	}
 }
 
-// TestRestrictLimits: each limit binds, whether children can be held or not.
+// TestRestrictLimits: each limit binds, from the first instruction.
 func TestRestrictLimits(t *testing.T) {
 	asUser(t)
-	system := landlocked(t)
-	for _, tracing := range []bool{system.Tracing, false} {
-		s := newSite(t)
-		system.Tracing = tracing
-		s.policy.Limits = sandbox.Limits{Memory: 64 << 20, OpenFiles: 99, FileSize: 1 << 20, CPU: time.Second}
-		box := sandbox.New(s.policy, system)
-		for _, row := range []struct{ script, want string }{
-			{`ulimit -n; ulimit -Hn; ulimit -Hd; ulimit -f; ulimit -t; ulimit -Ht`, "99\n99\n65536\n2048\n1\n2\n: exit code 0"},
-			{`ulimit -n 100 2>/dev/null || echo bound`, "bound\n: exit code 0"},
-			{`head -c 100000000 /dev/zero | tail >/dev/null 2>&1 || echo bound`, "bound\n: exit code 0"},
-			{`exec head -c 2000000 /dev/zero >file`, ": killed by SIGXFSZ"},
-			{`while :; do :; done`, ": killed by SIGXCPU"},
-		} {
-			if strings.HasSuffix(row.want, "SIGXCPU") && (!tracing || os.Getuid() != 0) {
-				continue // a second of the machine
-			}
-			wait := "true" // until the limits are there
-			if !tracing {
-				wait = `until [ "$(ulimit -t)" = 1 ]; do :; done`
-			}
-			got := sh(t, newRunner(), wait+"\n"+row.script, Command{Dir: s.at("home/work"), Box: box})
-			if s := got.out + ": " + got.String(); s != row.want {
-				t.Errorf("held %t: %s: got %q, want %q", tracing, row.script, s, row.want)
-			}
+	s := newSite(t)
+	s.policy.Limits = sandbox.Limits{Memory: 64 << 20, OpenFiles: 99, FileSize: 1 << 20, CPU: time.Second}
+	box := sandbox.New(s.policy, landlocked(t))
+	for _, row := range []struct{ script, want string }{
+		{`ulimit -n; ulimit -Hn; ulimit -Hd; ulimit -f; ulimit -t; ulimit -Ht`, "99\n99\n65536\n2048\n1\n2\n: exit code 0"},
+		{`ulimit -n 100 2>/dev/null || echo bound`, "bound\n: exit code 0"},
+		{`head -c 100000000 /dev/zero | tail >/dev/null 2>&1 || echo bound`, "bound\n: exit code 0"},
+		{`exec head -c 2000000 /dev/zero >file`, ": killed by SIGXFSZ"},
+		{`while :; do :; done`, ": killed by SIGXCPU"},
+	} {
+		got := sh(t, newRunner(), row.script, Command{Dir: s.at("home/work"), Box: box})
+		if s := got.out + ": " + got.String(); s != row.want {
+			t.Errorf("%s: got %q, want %q", row.script, s, row.want)
+		}
+	}
+}
+
+// TestRestrictRefused: where children cannot be held, nothing is started.
+func TestRestrictRefused(t *testing.T) {
+	for _, without := range []func(*sandbox.System){
+		func(s *sandbox.System) { s.Tracing = false },
+		func(s *sandbox.System) { s.Seccomp = false },
+		func(s *sandbox.System) { s.Landlock = 1 },
+	} {
+		s, system := newSite(t), landlocked(t)
+		without(&system)
+		_, err := newRunner().Run(t.Context(), Command{Argv: []string{"true"}, Box: sandbox.New(s.policy, system)})
+		if !errors.Is(err, sandbox.ErrNone) {
+			t.Errorf("%+v: %v", system, err)
 		}
 	}
 }

@@ -38,9 +38,6 @@ func prepareSystem() {
 	}
 }
 
-// firstThread says whether this thread is that which the process began with.
-func firstThread() bool { return unix.Gettid() == os.Getpid() }
-
 // awaitExit returns when a child has ended and leaves it to be reaped.
 func awaitExit(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {

@@ -1,31 +1,54 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// restrict starts a child on a thread that Landlock and seccomp restrict.
+// restrict starts a child that Landlock and seccomp restrict. It is handed the ruleset,
+// and restricts itself before it does anything else.
 func (b *Box) restrict(c Child) (*Confined, error) {
+	if !b.policy.Reads(resolved(c.Path)) { // its exec comes before it is restricted
+		return nil, unix.EACCES
+	}
 	if err := b.rules.make(b); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	c.Env = b.policy.environ(c.Env, b.policy.Temp)
-	b.hold(c.Attr)
-	return &Confined{
-		Child:   c,
-		Spent:   true,
-		enter:   b.rules.enter,
-		started: func(pid int) (int, error) { return pid, b.release(pid) },
-	}, nil
+	set := 3 + len(c.Files)
+	c.Files = append(slices.Clip(c.Files), b.rules.set)
+	attr := *c.Attr
+	attr.Ptrace = true
+	c.Attr = &attr
+	return &Confined{Child: c, started: func(pid int) (int, error) { return pid, b.tell(pid, set) }}, nil
 }
 
-// rules are what a thread takes on with its child. They are made when the first
+// tell restricts a child that is held, and lets it go. One that was killed meanwhile
+// is no error.
+func (b *Box) tell(pid, set int) error {
+	err := stopped(pid)
+	if err == nil {
+		err = tell(pid, b.rules.calls(set))
+	}
+	if err == nil {
+		err = b.policy.Limits.set(pid)
+	}
+	if err == nil {
+		err = detach(pid)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// rules are what a child takes on. They are made when the first
 // child is confined, as what they allow is looked for in the file system, and hold
 // for all of a box: of what appears later beside something hidden, nothing is
 // readable, and of what they name, nothing that replaces it.
@@ -57,19 +80,18 @@ func (r *rules) make(b *Box) error {
 	return nil
 }
 
-// enter restricts the thread, and whatever it starts from now on.
-func (r *rules) enter() error {
-	defer runtime.KeepAlive(r)
-	if err := dropCapabilities(); err != nil {
-		return fmt.Errorf("drop capabilities: %w", err)
+// calls are those by which a child restricts itself, which has the ruleset as a file.
+func (r *rules) calls(set int) []call {
+	calls := []call{
+		{name: "set no new privileges", number: unix.SYS_PRCTL, args: [5]uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
+		{name: "restrict by Landlock", number: unix.SYS_LANDLOCK_RESTRICT_SELF, args: [5]uint64{uint64(set)}},
+		{name: "close the ruleset", number: unix.SYS_CLOSE, args: [5]uint64{uint64(set)}},
+		filtering(r.filter),
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set no new privileges: %w", err)
+	if fewer := fewerCapabilities(); fewer != nil {
+		calls = append([]call{*fewer}, calls...)
 	}
-	if _, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, r.set.Fd(), 0, 0); e != 0 {
-		return fmt.Errorf("restrict by Landlock: %w", e)
-	}
-	return setFilter(r.filter)
+	return calls
 }
 
 // Rights of Landlock. A file can be given the first group only. Devices are not

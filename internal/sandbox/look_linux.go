@@ -13,18 +13,11 @@ func Look() System {
 	return System{Landlock: landlockABI(), Seccomp: seccompWorks(), Tracing: tracingWorks(), Counts: counts()}
 }
 
-// landlockABI is that of the kernel, 0 if it has none. Where the scope of signals
-// keeps a thread from signalling the other threads of its process, as Go does, it is
-// the one before: without scopes.
+// landlockABI is that of the kernel, 0 if it has none.
 func landlockABI() int {
 	n, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {
 		return 0
-	}
-	mended, _, e := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
-	const signals = 1 << 1
-	if e != 0 || mended&signals == 0 {
-		return min(int(n), 5)
 	}
 	return int(n)
 }

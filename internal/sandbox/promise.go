@@ -89,12 +89,10 @@ func (p Policy) asks(what Promise) bool {
 // bothKeep is what either back-end keeps in the same way.
 func bothKeep() []keeper {
 	inCgroup := func(b *Box) bool { return b.system.Cgroup != "" }
-	held := func(b *Box) bool { return b.system.Tracing }
 	const more = "of each process, not of all together: that takes a unit of systemd with Delegate=yes"
 	return []keeper{
 		{Hold{Memory, "cgroup", ""}, inCgroup},
-		{Hold{Memory, "rlimit", more}, held},
-		{Hold{Memory, "rlimit", more + "; and set only just after a start, as tracing is refused here"}, nil},
+		{Hold{Memory, "rlimit", more}, nil},
 		{Hold{Count, "cgroup", ""}, inCgroup},
 		{Hold{Count, "", "the number of processes is not bounded: that takes a unit of systemd with Delegate=yes"}, nil},
 	}

@@ -11,8 +11,8 @@ func TestHolds(t *testing.T) {
 		{Network: Listed, UnixSockets: true, Limits: Limits{Memory: 1}},
 	}
 	for name, s := range map[string]System{
-		"nothing": {}, "first ABI": {Landlock: 1, Seccomp: true}, "no seccomp": {Landlock: 7},
-		"old": {Landlock: 2, Seccomp: true}, "new": {Landlock: 7, Seccomp: true, Tracing: true, Cgroup: "/x"},
+		"nothing": {}, "first ABI": {Landlock: 1, Seccomp: true, Tracing: true}, "no seccomp": {Landlock: 7, Tracing: true},
+		"not traced": {Landlock: 7, Seccomp: true}, "old": {Landlock: 2, Seccomp: true, Tracing: true}, "new": {Landlock: 7, Seccomp: true, Tracing: true, Cgroup: "/x"},
 	} {
 		for _, p := range policies {
 			b := New(p, s)

@@ -5,10 +5,9 @@
 // There are two back-ends. bubblewrap, where a probe found that it works, makes each
 // process a view of the machine of its own: mounts show what may be seen, a PID
 // namespace ends with it, a network namespace has no way out. Everywhere else
-// Landlock and seccomp restrict the thread that starts the process, and so the
-// process and all its descendants. Both take away that a process gains privileges
-// by a setuid program, such as sudo or ping. Limits are set on a child that is held
-// before its first instruction.
+// Landlock and seccomp restrict the process and all its descendants. Both take away
+// that a process gains privileges by a setuid program, such as sudo or ping, and both
+// hold it by ptrace(2) before its first instruction, in order to limit it.
 //
 // Package proc is the only user. Elsewhere than on Linux nothing is enforced.
 package sandbox
@@ -91,27 +90,15 @@ type Child struct {
 }
 
 // Confined is a child that will be confined when it is started: in this order,
-// [Confined.Enter] on the thread that starts it, the start of Child,
-// [Confined.Started], and [Confined.Close] once it has ended or was not started.
+// the start of Child, [Confined.Started] on the same thread, and [Confined.Close] once it
+// has ended or was not started.
 type Confined struct {
 	Child Child
-	// Spent says that the thread which entered is confined too: it must never be
-	// given back, nor do anything but start, await and reap the child.
-	Spent bool
 
-	enter   func() error
 	started func(pid int) (group int, err error)
 	close   func()
 	broken  func()
 	door    Door // of a listed network, set before started returns
-}
-
-// Enter prepares the thread that starts the child.
-func (c *Confined) Enter() error {
-	if c.enter == nil {
-		return nil
-	}
-	return c.enter()
 }
 
 // Started completes the confinement of the child, which did nothing until now, and
@@ -196,4 +183,4 @@ func (s System) Confines() bool { return s.wraps() || s.landlocks() }
 func (s System) Mounts() bool { return s.wraps() }
 
 // landlocks says whether the second back-end works.
-func (s System) landlocks() bool { return s.Landlock >= 2 && s.Seccomp }
+func (s System) landlocks() bool { return s.Landlock >= 2 && s.Seccomp && s.Tracing }

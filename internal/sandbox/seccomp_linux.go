@@ -1,7 +1,8 @@
 package sandbox
 
 import (
-	"fmt"
+	"os"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -120,31 +121,38 @@ func allow() unix.SockFilter { return ret(unix.SECCOMP_RET_ALLOW) }
 
 func deny(e unix.Errno) unix.SockFilter { return ret(unix.SECCOMP_RET_ERRNO | uint32(e)) }
 
-// setFilter sets a filter for this thread. What it starts is not slowed down for
-// fear of what it could guess of itself.
-func setFilter(f []unix.SockFilter) error {
-	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
-	_, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&prog)))
-	if e != 0 {
-		return fmt.Errorf("set a filter of seccomp: %w", e)
+// filtering sets a filter. Its process is not slowed down for fear of what it could
+// guess of itself.
+func filtering(f []unix.SockFilter) call {
+	memory := func(address uint64) []byte {
+		head := [2]uint64{uint64(len(f)), address + 16} // struct sock_fprog
+		return slices.Concat(bytesOf(&head), unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 8*len(f)))
 	}
-	return nil
+	return call{"set a filter of seccomp", unix.SYS_SECCOMP, [5]uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, here}, memory}
 }
 
-// dropCapabilities leaves a root's thread those that are needed to handle files and
-// users: not those that reach the kernel, devices, disks or raise limits.
-func dropCapabilities() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var sets [2]unix.CapUserData
-	if err := unix.Capget(&header, &sets[0]); err != nil || sets[0].Permitted|sets[1].Permitted == 0 {
-		return err
+// fewerCapabilities leaves root's child those that are needed to handle files and
+// users: not those that reach the kernel, devices, disks or raise limits. nil where
+// there are none.
+func fewerCapabilities() *call {
+	kept := uint32(1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID | 1<<unix.CAP_KILL |
+		1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE | 1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_CHROOT)
+	if os.Geteuid() != 0 {
+		kept = 0
 	}
-	const kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID | 1<<unix.CAP_KILL |
-		1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE | 1<<unix.CAP_NET_RAW | 1<<unix.CAP_SYS_CHROOT
+	var m struct {
+		header unix.CapUserHeader
+		sets   [2]unix.CapUserData
+	}
+	m.header.Version = unix.LINUX_CAPABILITY_VERSION_3
+	if err := unix.Capget(&m.header, &m.sets[0]); err == nil && m.sets[0].Permitted|m.sets[1].Permitted == 0 {
+		return nil
+	}
 	for i, mask := range []uint32{kept, 0} {
-		sets[i].Permitted &= mask
-		sets[i].Effective &= mask
-		sets[i].Inheritable &= mask
+		m.sets[i].Permitted &= mask
+		m.sets[i].Effective &= mask
+		m.sets[i].Inheritable &= mask
 	}
-	return unix.Capset(&header, &sets[0])
+	const offset = uint64(unsafe.Offsetof(m.sets))
+	return &call{"drop capabilities", unix.SYS_CAPSET, [5]uint64{here, here + offset}, func(uint64) []byte { return bytesOf(&m) }}
 }
