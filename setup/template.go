@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -63,17 +64,18 @@ func mode(name string) fs.FileMode {
 	return 0o600
 }
 
-// wallIn writes the walls of a new home into its rouse.yaml, with what they lack here.
-// A home that cannot be opened yet, as by its .env, is left with those of the posture.
+// wallIn writes the walls of a new home into its rouse.yaml, with what they lack here;
+// where none can be had, only that. A home that cannot be opened yet, as by its .env,
+// is left with those of the posture.
 func wallIn(h home.Home, p Process) error {
-	text, err := os.ReadFile(h.Config())
+	template, err := os.ReadFile(h.Config())
 	if err != nil {
 		return err
 	}
-	write := func(network sandbox.Network, lacks []string) error {
-		return disk.Replace(disk.OS{}, h.Config(), []byte(walled(string(text), network, lacks)), mode(h.Config()))
+	write := func(text string) error {
+		return disk.Replace(disk.OS{}, h.Config(), []byte(text), mode(h.Config()))
 	}
-	if err := write(sandbox.Listed, nil); err != nil {
+	if err := write(walled(string(template), sandbox.Listed, nil)); err != nil {
 		return err
 	}
 	s, err := Open(h, p)
@@ -84,6 +86,9 @@ func wallIn(h home.Home, p Process) error {
 	if err != nil {
 		return err
 	}
+	if !w.System.Confines() {
+		return write(unwalled(string(template), w.Lacks))
+	}
 	network, lacks := sandbox.Listed, []string(nil)
 	for _, hold := range w.Holds() {
 		if hold.By != "" {
@@ -93,7 +98,15 @@ func wallIn(h home.Home, p Process) error {
 			network = sandbox.None
 		}
 	}
-	return write(network, lacks)
+	return write(walled(string(template), network, lacks))
+}
+
+// unwalled is the template of a rouse.yaml that says why there are no walls.
+func unwalled(text, why string) string {
+	if why = "its kernel has no Landlock, and " + why; runtime.GOOS != "linux" {
+		why = "that takes Linux"
+	}
+	return strings.Replace(text, "\n# posture: ", "\n# This machine has nothing to wall tools in with: "+why+".\n# Once it has, take away the # of the next line.\n# posture: ", 1)
 }
 
 // walled is the template of a rouse.yaml with its walls put up.

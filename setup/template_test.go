@@ -33,4 +33,11 @@ func TestWalled(t *testing.T) {
 			t.Errorf("other lines changed:\n%s", text)
 		}
 	}
+	path := filepath.Join(t.TempDir(), "rouse.yaml")
+	if err := os.WriteFile(path, []byte(unwalled(string(template), "no kernel")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := config.Load(path, os.Getenv); err != nil || c.Walls().Stand() {
+		t.Errorf("nothing to wall with: %+v, %v", c.Walls(), err)
+	}
 }
