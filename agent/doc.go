@@ -56,6 +56,9 @@
 //     needs them.
 //   - scratchpad is the memory: YAML that a person edits, changed without
 //     disturbing what did not change.
+//   - internal/sandbox confines the processes of tools; internal/egress is the proxy
+//     by which they reach the hosts that are listed. What may be dialled, there and by
+//     http_get, is decided by internal/netguard.
 //   - internal/disk, internal/proc and internal/redact are the seams: how we
 //     write files, start processes and keep secrets out. Time is a field Now
 //     wherever it matters, read by internal/clock.
