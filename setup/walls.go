@@ -98,10 +98,11 @@ func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy 
 	if w.Posture == config.Open {
 		p.Write = []string{"/"}
 	}
+	needed := slices.Concat(certificates(w.env), programs(proc.Lookup(w.env, "PATH"), person), interpreter(python, w.env))
 	if w.Read == config.ReadSystem {
-		p.Read = slices.Concat(p.Read, systemFolders(), certificates(w.env), programs(proc.Lookup(w.env, "PATH"), person), interpreter(python, w.env))
+		p.Read = slices.Concat(p.Read, systemFolders(), all(needed))
 	} else {
-		p.Read = append(p.Read, "/")
+		p.Read = append(append(p.Read, "/"), slices.DeleteFunc(all(needed), plain)...)
 	}
 	if w.Read != config.ReadAny {
 		named := slices.Concat(w.Folders, w.Write) // what the operator names is meant
@@ -117,6 +118,12 @@ func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy 
 		}
 	}
 	return p
+}
+
+// plain says whether a path is seen wherever all can be read: bubblewrap shows a /tmp
+// and a /run of its own.
+func plain(path string) bool {
+	return !strings.HasPrefix(path, "/tmp/") && !strings.HasPrefix(path, "/run/")
 }
 
 // all are paths without links.
@@ -203,8 +210,14 @@ func (w *Walls) Server(s mcp.Server) *sandbox.Box {
 		return nil
 	}
 	p := w.tools
+	if dir, err := filepath.Abs(s.Dir); err == nil {
+		s.Dir = dir
+	}
 	p.Write = append(slices.Clone(p.Write), all(s.Sandbox.Write)...)
-	p.Read = append(append(slices.Clone(p.Read), all(s.Sandbox.Read)...), home.Resolved(w.home.Dir), home.Resolved(s.Dir))
+	p.Read = slices.Concat(p.Read, all(s.Sandbox.Read), all([]string{w.home.Dir, s.Dir}))
+	if filepath.IsAbs(s.Command) {
+		p.Read = append(p.Read, home.Resolved(s.Command))
+	}
 	p.Network = cmp.Or(s.Sandbox.Network, sandbox.Open)
 	return w.made(p, w.Hosts)
 }

@@ -146,10 +146,14 @@ func (b *Box) told(dir, line string) (list []Refusal) {
 
 func (b *Box) refusedPaths(dir, line, why string) (list []Refusal) {
 	creates := strings.Contains(line, "create") || strings.Contains(line, "touch")
-	for _, group := range paths(line) {
+	for i, group := range paths(line) {
 		for _, path := range group {
+			vague := i > 0 && (strings.Contains(path, " ") || !strings.Contains(path, "/"))
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(dir, path)
+			}
+			if vague && unix.Access(path, unix.F_OK) != nil {
+				continue // rather other words
 			}
 			if r, ok := b.refuses(filepath.Clean(path), why, creates); ok {
 				list = append(list, r)
@@ -243,7 +247,7 @@ func paths(line string) (groups [4][]string) {
 	for _, m := range quoted().FindAllStringSubmatch(line, 4) {
 		groups[0] = append(groups[0], strings.Join(m[1:], ""))
 	}
-	if parts := strings.Split(line, ": "); len(parts) > 2 { // as in "cat: a b: Permission denied"
+	if parts := strings.Split(line, ": "); len(parts) > 1 { // as in "cat: a b: Permission denied"
 		before := parts[len(parts)-2]
 		groups[1], groups[2] = []string{before}, []string{before[strings.LastIndexByte(before, ' ')+1:]}
 	}

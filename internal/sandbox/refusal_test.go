@@ -18,7 +18,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	for _, name := range []string{"ws/own", "secret/key", "etc/conf"} {
+	for _, name := range []string{"ws/own", "secret/key", "etc/conf", "etc/a b"} {
 		if err := os.MkdirAll(filepath.Dir(at(name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -43,6 +43,9 @@ func TestRefusals(t *testing.T) {
 		{"sh: 1: cannot create ../etc/conf: Read-only file system", []string{"write " + at("etc/conf")}},
 		{"touch: cannot touch '../etc/new': Read-only file system", []string{"write " + at("etc/new")}},
 		{"bash: " + at("etc/a b") + ": Read-only file system", []string{"write " + at("etc/a b")}},
+		{"Error: EACCES: permission denied", nil},
+		{"open ../secret/key: permission denied", []string{"read " + at("secret/key")}},
+		{"tool: open ../etc/new: permission denied", []string{"write " + at("etc/new")}},
 		{"open " + at("etc/conf") + ": permission denied", []string{"write " + at("etc/conf")}},
 		{"Error: EROFS: read-only file system, open '" + at("etc/conf") + "'", []string{"write " + at("etc/conf")}},
 		{"cat: " + at("etc/none") + ": No such file or directory", nil},
