@@ -35,7 +35,7 @@
 //   - agent/conversation decides what the model sees, agent/model asks it; dialogue.go,
 //     view.go and talk.go here are between the two.
 //   - agent/history keeps versions of the workspace, as a cycle finds and leaves it:
-//     version.go.
+//     version.go. rewind.go puts them and the memory back: a cycle without a model.
 //   - agent/made keeps copies of what cycles were made of, which their journals
 //     name: rules, configuration, tools.
 //   - replay.go tells a journal to the same conversation again, so that what the

@@ -63,6 +63,34 @@ func TestKilledWhileTidying(t *testing.T) {
 	t.Logf("finished tasks lost or doubled 0 / %d kills", points)
 }
 
+// The real program is killed while it puts a home back: the next run finds memory and
+// files both as they were, or both put back.
+func TestKilledWhileRewinding(t *testing.T) {
+	base := quickDir(t)
+	back := 0
+	points := killtest.Sweep(t, 12, func(n int) killtest.Result {
+		night := badNight(t, filepath.Join(base, fmt.Sprint(n)))
+		s := &site{night.rig, ""}
+		goals, worse := len(s.state(s.home.Active()).Goals()), night.tree()
+		server := replying()
+		defer server.Close()
+		r := kill(t, s.command(server, "rewind", night.bad, "--yes"), n)
+		context := fmt.Sprintf("killed %s (%d)", r.At, n)
+		s.wakeAgain(context)
+		s.checkSettled(context)
+		was, now := night.tree() == night.files, len(s.state(s.home.Active()).Goals()) > goals
+		if was != now || !was && night.tree() != worse {
+			t.Fatalf("%s: files are back %v, the memory %v:\n%s", context, was, now, night.tree())
+		}
+		if was {
+			back++
+		}
+		s.must(os.RemoveAll(s.home.Dir))
+		return r
+	})
+	t.Logf("torn 0 / %d kills; put back all the same %d", points, back)
+}
+
 // The run that recovers from a kill is killed too; the third one goes on.
 func TestKilledThroughRecovery(t *testing.T) {
 	base := quickDir(t)

@@ -24,10 +24,11 @@ type record struct {
 	trust   *journal.Trust // what this cycle relies on
 	left    *left          // the files of the home as they should be
 	calls   journal.Counts
-	effects bool            // a call began that may have had one
-	found   func()          // keeps the workspace as it was before that, or nil
-	version string          // the last one in its journal
-	tidied  *journal.Tidied // what leaves the memory when it is saved, or nil
+	effects bool             // a call began that may have had one
+	found   func()           // keeps the workspace as it was before that, or nil
+	version string           // the last one in its journal
+	rewind  *journal.Rewound // what it puts back, where it is no cycle
+	tidied  *journal.Tidied  // what leaves the memory when it is saved, or nil
 
 	iterations, used atomic.Int64 // used are tokens
 	heard            heard

@@ -101,7 +101,7 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 	case c.base == nil:
 		return k.giveUp(c, "interrupted, and its memory was removed; "+t.unknown())
 	}
-	_, err = k.finish(c, t.ending(id), journal.Sleep{Ms: t.took.Milliseconds()})
+	_, err = k.finish(c, k.ending(c, &t), journal.Sleep{Ms: t.took.Milliseconds()})
 	return err
 }
 
@@ -115,7 +115,7 @@ func (k *Keeper) giveUp(c *record, why string) error {
 // reopen opens the journal of an interrupted cycle to go on with it.
 func (k *Keeper) reopen(id string, t trace) (*record, error) {
 	c := &record{
-		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls, tidied: t.tidied, effects: t.effects, version: t.version,
+		id: id, baseHash: t.base, reopened: true, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls, tidied: t.tidied, effects: t.effects, version: t.version, rewind: t.rewind,
 		left: &left{sums: t.made},
 	}
 	c.iterations.Store(int64(t.iterations))
@@ -142,7 +142,7 @@ func (k *Keeper) rebuild(c *record, t trace) error {
 		c.base, c.state, c.ended = base, after, true
 		return nil
 	}
-	state := base.Clone()
+	state := k.rewound(base, t)
 	if err := journal.Rebuild(state, k.proven(c.id, t)); err != nil {
 		return err
 	}

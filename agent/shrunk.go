@@ -22,7 +22,7 @@ const muchLess = 100
 // to half and less. What the agent itself keeps there comes and goes.
 func (k *Keeper) shrunk(c *record) (list []journal.Shrunk) {
 	for _, key := range c.base.Keys() {
-		if slices.Contains(ownKeys[:], key) {
+		if c.rewind != nil || slices.Contains(ownKeys[:], key) {
 			continue
 		}
 		before, _ := c.base.Value(key)

@@ -95,6 +95,9 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
 	k.version(c, history.After(c.id))
+	if c.rewind != nil {
+		sleep.Rewound = c.rewind.To
+	}
 	sleep.Left, sleep.Changed, sleep.Shrunk = k.leave(c, saved), changed, k.shrunk(c)
 	k.markShrunk(sleep.Shrunk)
 	if err == nil {

@@ -41,6 +41,8 @@ type Summary struct {
 	Changed []journal.Changed `json:"changed,omitempty"`
 	// Shrunk are keys that a person wrote and the cycle cut down.
 	Shrunk []journal.Shrunk `json:"shrunk,omitempty"`
+	// Rewound says that it is none: a person put the home back to before this cycle.
+	Rewound string `json:"rewound,omitempty"`
 }
 
 // Attention says what others changed in the home, but for edits of the memory
@@ -111,7 +113,7 @@ func summary(h home.Home, id string) (Summary, error) {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
 		s.Iterations, s.Tokens, s.Ms, s.Changed, s.Shrunk = d.Iterations, d.Tokens, d.Ms, d.Changed, d.Shrunk
 		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
-		s.Fallback, s.Sandbox = d.Fallback, d.Refused
+		s.Fallback, s.Sandbox, s.Rewound = d.Fallback, d.Refused, d.Rewound
 		return s, nil
 	}
 	return unfinished(h, s)

@@ -27,6 +27,9 @@ func (k *Keeper) tidy(c *record) (outgoing, error) {
 	if c.reopened {
 		return k.tidyAgain(c)
 	}
+	if c.rewind != nil {
+		return nil, nil // it was tidy then
+	}
 	d, out := &journal.Tidied{}, outgoing{}
 	for _, shed := range []func(*record, *journal.Tidied) (leaving, error){k.shedTasks, k.shedNotes} {
 		l, err := shed(c, d)

@@ -22,7 +22,8 @@ type trace struct {
 	awake      bool   // the event wake is proven
 	effects    bool   // a call began that may have had one
 	version    string // of the workspace, the last one
-	full       bool   // it left word that the disk was full
+	rewind     *journal.Rewound
+	full       bool // it left word that the disk was full
 	owner      proc.Identity
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
@@ -83,6 +84,8 @@ func (t *trace) add(e journal.Event) {
 	case *journal.Intent:
 		t.open = append(t.open, *d)
 		t.effects = t.effects || history.EffectOf(d.Tool) != history.None
+	case *journal.Rewound:
+		t.rewind, t.effects = d, d.Files != ""
 	case *journal.Kept:
 		t.version = d.ID
 	case *journal.Started:

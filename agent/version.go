@@ -23,16 +23,20 @@ func (k *Keeper) version(c *record, id string) {
 	if k.History == nil || !c.effects || c.version == id {
 		return
 	}
+	if err := k.keepVersion(c, id); err != nil {
+		// A journal that cannot be written is reported when the end is.
+		_ = c.journal.Append(&journal.Warning{Text: "the history keeps no version of the workspace: " + err.Error()})
+	}
+}
+
+func (k *Keeper) keepVersion(c *record, id string) error {
 	t, err := k.History.Take(k.Workspace, id)
 	if t.Version != nil && t.Version.ID == id {
 		c.version = id
-		// A journal that cannot be written is reported when the end is.
 		_ = c.journal.Append(&journal.Kept{ID: id, Files: len(t.Version.Entries), Changed: t.Changed, Bytes: t.Bytes})
-	}
-	if err != nil {
-		t.Warnings = append(t.Warnings, "the history keeps no version of the workspace: "+err.Error())
 	}
 	for _, w := range t.Warnings {
 		_ = c.journal.Append(&journal.Warning{Text: w})
 	}
+	return err
 }

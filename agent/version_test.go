@@ -21,7 +21,7 @@ import (
 func (r *rig) keeping(f disk.FS, replies ...string) *Agent {
 	a, _ := r.agent(f, replies...)
 	a.Workspace = filepath.Join(r.home.Dir, "workspace")
-	a.History = &history.Store{Dir: r.home.History(), Disk: f, MaxFile: 1 << 20, MaxBytes: 64 << 20}
+	a.History = &history.Store{Dir: r.home.History(), Of: "workspace", Disk: f, MaxFile: 1 << 20, MaxBytes: 64 << 20}
 	type args struct {
 		Path string `json:"path"`
 		Text string `json:"text"`

@@ -317,6 +317,8 @@ type Sleep struct {
 	Changed []Changed         `json:"changed,omitempty"`
 	// Shrunk are keys of the memory that a person wrote and the cycle cut down.
 	Shrunk []Shrunk `json:"shrunk,omitempty"`
+	// Rewound is the cycle to before which a person put the home back: then nothing ran.
+	Rewound string `json:"rewound,omitempty"`
 }
 
 // Verdicts on a cycle's task.
@@ -392,7 +394,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept), new(Rewound),
 	} {
 		if p.event() == kind {
 			return p

@@ -47,6 +47,8 @@ func (e Event) Text() string {
 		return "state  " + changeText(d.Changes)
 	case *Tidied:
 		return d.text()
+	case *Rewound:
+		return d.text()
 	case *Kept:
 		return d.text()
 	case *Limit:

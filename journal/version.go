@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"strings"
 
 	"rouse/internal/text"
 )
@@ -14,6 +15,33 @@ type Kept struct {
 	Files   int   `json:"files"`
 	Changed int   `json:"changed"`
 	Bytes   int64 `json:"bytes"`
+}
+
+// Rewound says that a person puts the home back to what it was before a cycle, before
+// that begins.
+type Rewound struct {
+	To string `json:"to"`
+	// Memory is the SHA-256 of the snapshot that the memory goes back to, "" where it
+	// stays, and Files the version of the workspace, or "empty", or "" where that stays.
+	Memory string `json:"memory,omitempty"`
+	Files  string `json:"files,omitempty"`
+	// Paths are those of the workspace that go back; none is all.
+	Paths []string `json:"paths,omitempty"`
+	// Outward is how many calls since then went out, which nothing undoes.
+	Outward int `json:"outward,omitempty"`
+}
+
+func (*Rewound) event() string { return "rewind" }
+
+func (d *Rewound) text() string {
+	line := "rewind to before cycle " + text.Line(d.To, 40) + ":"
+	if d.Memory != "" {
+		line += " memory"
+	}
+	if d.Files != "" {
+		line += " files " + text.Line(strings.Join(d.Paths, " "), 300)
+	}
+	return strings.TrimSpace(line)
 }
 
 func (*Kept) event() string { return "version" }

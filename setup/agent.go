@@ -69,6 +69,12 @@ func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 	}
 }
 
+// Rewind puts the home back to what it was before a cycle, or says what that changes.
+func (s *Setup) Rewind(r agent.Rewind, do bool) (agent.Rewinding, error) {
+	k := s.keeper(s.Hidden())
+	return k.Rewind(r, do)
+}
+
 // History is where versions of the workspace are kept; nil where they are not.
 func (s *Setup) History() *history.Store {
 	c := s.Config.History

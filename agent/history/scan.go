@@ -42,6 +42,9 @@ func (s Store) look(root string, was *Version, gone map[string]bool) (*scan, err
 	c := &scan{maxFile: s.MaxFile}
 	if was != nil {
 		c.since, c.old = was.Scanned, was.Entries
+		if was.Of != s.Of {
+			c.since = 0 // its contents are known here too, and its files are not these
+		}
 		if len(gone) > 0 {
 			c.old = slices.DeleteFunc(slices.Clone(c.old), func(e Entry) bool { return gone[e.In] })
 		}

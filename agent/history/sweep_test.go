@@ -81,12 +81,8 @@ func TestOldestGo(t *testing.T) {
 // were acknowledged, whole, and the next goes on.
 func TestEveryFault(t *testing.T) {
 	points := disktest.Sweep(t, disktest.Faults(), func(f *disktest.Faulty) {
-		dir, err := os.MkdirTemp("/dev/shm", "rouse") // in memory, where the machine has such a place
-		if err != nil {
-			dir = t.TempDir()
-		}
-		defer os.RemoveAll(dir)
-		r := rigIn(t, dir)
+		r := newRig(t)
+		defer os.RemoveAll(filepath.Dir(r.root))
 		logs := filepath.Dir(r.Dir)
 		power, err := disktest.NewPowerLoss(logs)
 		r.must(err)

@@ -36,19 +36,10 @@ func (s Store) Take(root, id string) (t Taken, err error) {
 	if err != nil || was != nil && was.ID == id {
 		return t, err
 	}
-	if was != nil && was.Of != s.Of {
-		// Its contents are known here too, and its files are not these.
-		other := *was
-		other.Scanned = 0
-		was = &other
-	}
 	began := time.Now().UnixNano() // by the clock that files have
 	c, err := s.look(root, was, nil)
-	if err != nil {
-		return t, err
-	}
-	if c.changed() == 0 {
-		return t, nil // as it mostly is
+	if err != nil || c.changed() == 0 {
+		return t, err // nothing did, as mostly
 	}
 	if gone := s.gone(was); len(gone) > 0 {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("%s of the history are gone: what was in them is kept anew", text.Count(len(gone), "pack")))
@@ -71,6 +62,59 @@ func (s Store) Take(root, id string) (t Taken, err error) {
 		t.Warnings = append(t.Warnings, c.left()...)
 	}
 	return t, nil
+}
+
+// Look is how a folder is now, of which nothing is kept.
+func (s Store) Look(root string) (*Version, error) {
+	was, _, _, err := s.newest()
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.look(root, was, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.unread) > 0 {
+		r, err := os.OpenRoot(root)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		if _, err = c.hash(r); err != nil {
+			return nil, err
+		}
+	}
+	return &Version{Of: s.Of, Entries: c.there()}, nil
+}
+
+// hash reads what is to be read, and gives what of it is not in the store.
+func (c *scan) hash(r *os.Root) (fresh []*Entry, err error) {
+	in := map[string]string{} // the pack of each content
+	for _, e := range c.old {
+		if e.Kind == File {
+			in[e.Is] = e.In
+		}
+	}
+	for _, i := range c.unread {
+		e := &c.entries[i]
+		if err := c.steady(r, e, sumOf); err != nil {
+			return nil, err
+		}
+		if e.In = in[e.Is]; e.Kind == File && e.In == "" {
+			fresh = append(fresh, e)
+		}
+	}
+	return fresh, nil
+}
+
+// there are the entries of what did not go meanwhile.
+func (c *scan) there() (list []Entry) {
+	for _, e := range c.entries {
+		if e.Kind != 0 {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // changed counts what is not as in the version before, what is to be read too.
@@ -115,21 +159,9 @@ func (s Store) keep(root string, c *scan, v *Version, t *Taken, size int64) erro
 	if err == nil {
 		defer r.Close()
 	}
-	in := map[string]string{} // the pack of each content
-	for _, e := range c.old {
-		if e.Kind == File {
-			in[e.Is] = e.In
-		}
-	}
-	var fresh []*Entry
-	for _, i := range c.unread {
-		e := &c.entries[i]
-		if err := c.steady(r, e, sumOf); err != nil {
-			return err
-		}
-		if e.In = in[e.Is]; e.Kind == File && e.In == "" {
-			fresh = append(fresh, e)
-		}
+	fresh, err := c.hash(r)
+	if err != nil {
+		return err
 	}
 	if t.Changed = c.changed(); t.Changed == 0 {
 		return nil
@@ -142,11 +174,7 @@ func (s Store) keep(root string, c *scan, v *Version, t *Taken, size int64) erro
 			return err
 		}
 	}
-	for _, e := range c.entries {
-		if e.Kind != 0 {
-			v.Entries = append(v.Entries, e)
-		}
-	}
+	v.Entries = c.there()
 	if err := s.putHead(v.ID, size+t.Bytes); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // model FILE, a chat server that answers with the lines of FILE ; requests N
 // [PATTERN], how many requests it got and what the last one holds ; waitfor
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
-// process of the newest cycle ; later 1m or 1h, the next full one and
+// process of the newest cycle ; cycle HOME, which names that $CYCLE ; later 1m or 1h, the next full one and
 // a second for what is started from then on ; recipes, the files of docs/recipes.md in doc ; venv FOLDER, a Python environment for a notebook
 // that has none, as making one takes seconds. And there are the conditions sandbox and
 // bubblewrap: what this machine confines processes with.
@@ -60,7 +60,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "later": passTime, "recipes": writeBlocks,
+			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "cycle": newestCycle, "later": passTime, "recipes": writeBlocks,
 			"venv": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
 					ts.Fatalf("usage: venv FOLDER")
@@ -186,18 +186,29 @@ func waitfor(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("nothing in %s matches %s", args[1], args[0])
 }
 
+func newestCycle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: cycle HOME")
+	}
+	ts.Setenv("CYCLE", newestOf(ts, home.Home{Dir: ts.MkAbs(args[0])}))
+}
+
+func newestOf(ts *testscript.TestScript, h home.Home) string {
+	ids, err := h.Cycles(1)
+	ts.Check(err)
+	if len(ids) == 0 {
+		ts.Fatalf("no cycle in %s", h.Dir)
+	}
+	return ids[0]
+}
+
 func signalCycle(ts *testscript.TestScript, neg bool, args []string) {
 	signals := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
 	if neg || len(args) != 2 || signals[args[0]] == 0 {
 		ts.Fatalf("usage: signal TERM|INT|HUP|KILL HOME")
 	}
 	home := home.Home{Dir: ts.MkAbs(args[1])}
-	ids, err := home.Cycles(1)
-	ts.Check(err)
-	if len(ids) == 0 {
-		ts.Fatalf("no cycle in %s", home.Dir)
-	}
-	for e, err := range journal.Read(home.Journal(ids[0])) {
+	for e, err := range journal.Read(home.Journal(newestOf(ts, home))) {
 		ts.Check(err)
 		ts.Check(syscall.Kill(e.Data.(*journal.Wake).Owner.PID, signals[args[0]]))
 		return

@@ -151,6 +151,9 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 			line += "  " + out.paint(yellow, text.Count(n.calls, "call")+" "+n.how)
 		}
 	}
+	if c.Rewound != "" {
+		line += "  put back to what was before cycle " + c.Rewound
+	}
 	if c.Attempt > 1 {
 		line += fmt.Sprintf("  attempt %d", c.Attempt)
 	}
