@@ -351,6 +351,7 @@ func TestBoxKilled(t *testing.T) {
 	for range sweep.Of(5, 50, 500) {
 		mark := rand.Text()
 		c := exec.Command("/proc/self/exe")
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what it leaves dead comes to us, and is told from our own by that
 		c.Env = append(os.Environ(), "HELPER=boxes", "HELPER_MARK="+mark, "HELPER_ROOM="+r.dir)
 		out, err := c.StdoutPipe()
 		if err == nil {

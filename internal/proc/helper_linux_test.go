@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "crash":
 		crash()
+	case "room":
+		tryRoom(os.Getenv("HELPER_ROOM"))
 	case "boxes":
 		boxes()
 	case "fetch":
@@ -58,6 +61,30 @@ func boxes() {
 	}
 	fmt.Println("begun")
 	select {}
+}
+
+// tryRoom tries a box that hides what is mounted in two places.
+func tryRoom(dir string) {
+	HideMemory()
+	r := newRunner()
+	run := func(b *sandbox.Box, script string) error {
+		e, err := r.Run(context.Background(), Command{Argv: []string{"sh", "-c", script}, Dir: dir, Stdout: os.Stdout, Stderr: os.Stderr, Box: b})
+		if err == nil && !e.OK() {
+			err = errors.New(e.String())
+		}
+		return err
+	}
+	s := sandbox.Look()
+	if lacks := sandbox.Probe(bubblewrap(), s, func(b *sandbox.Box) error { return run(b, "true") }); lacks != "" {
+		fmt.Println(lacks)
+		return
+	}
+	s.Bubblewrap = bubblewrap()
+	p := sandbox.Policy{Read: []string{"/"}, Write: []string{dir + "/home/workspace"}, Hidden: []string{dir + "/real/f"}}
+	err := run(sandbox.New(p, s), "exec 2>/dev/null; cat real/f || cat elsewhere/f || echo denied; ls elsewhere; echo x >> home/workspace/f && echo writes")
+	if err != nil {
+		fmt.Println(err)
+	}
 }
 
 // fetch prints what a URL answers.

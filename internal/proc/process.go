@@ -60,6 +60,9 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	if err := p.start(ctx, c); err != nil {
 		r.forget(p.number)
+		if p.group > 0 { // it was begun
+			r.sweep(killTime)
+		}
 		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
 	}
 	return p, nil

@@ -144,13 +144,13 @@ func await(pid int) (s unix.WaitStatus, err error) {
 
 // leave leaves the first process inside once it waits for the others, and so has asked
 // the kernel to end it with the monitor. The signal, which is never delivered, is there
-// to stop it: only then can it be left. It may have ended already.
+// to stop it: only then can it be left. It may have ended already, and been reaped.
 func leave(pid int) error {
 	for pause := 20 * time.Microsecond; !sleeps(pid); pause = min(2*pause, time.Millisecond) {
 		time.Sleep(pause)
 	}
 	syscall.Kill(pid, syscall.SIGWINCH)
-	if _, err := await(pid); err != nil && !errors.Is(err, ErrBubblewrap) {
+	if _, err := await(pid); err != nil && !errors.Is(err, ErrBubblewrap) && !errors.Is(err, unix.ECHILD) {
 		return err
 	}
 	return detach(pid)

@@ -39,14 +39,53 @@ func (p Policy) view() view {
 	v := view{found: map[string]sight{"/": absent}, links: map[string]string{}}
 	v.put(seen, p.Read...)
 	v.put(open, append([]string{p.Temp, p.Cache}, p.Write...)...)
-	v.put(seen, p.ReadOnly...)
-	v.put(hidden, p.Hidden...)
+	m := readMounts()
+	dirs := append(v.protect(m, seen, p.ReadOnly), v.protect(m, hidden, p.Hidden)...)
 	v.own()
 	if p.Temp != "" {
 		v.found["/tmp"], v.lent = own, p.Temp
 	}
+	for _, dir := range dirs {
+		v.close(dir)
+	}
 	v.pin()
 	return v
+}
+
+// protect puts what is to be kept from processes, by all paths on which it is mounted.
+// It gives the folders of what is not there.
+func (v view) protect(m mountTable, s sight, paths []string) (dirs []string) {
+	for _, path := range paths {
+		real, _, ok := follow(path)
+		if ok {
+			v.put(s, append(m.others(real), real)...)
+		} else if dir, _, ok := follow(filepath.Dir(path)); ok {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// maxEntries is how much of a folder that is closed can still be written.
+const maxEntries = 300
+
+// close keeps new files out of a folder that could be written. What is in it still can
+// be: that is more mounts.
+func (v view) close(dir string) {
+	if s, _ := v.at(dir); s != open || dir == "/" {
+		return
+	}
+	v.found[dir] = seen
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) > maxEntries {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if _, ok := v.found[path]; !ok && e.Type()&os.ModeSymlink == 0 {
+			v.found[path] = open
+		}
+	}
 }
 
 // put says what is seen at paths, as far as they are there. Later ones win.
@@ -97,18 +136,20 @@ func (v view) own() {
 	}
 }
 
-// pin makes mounts of the folders between one that can be written and what it holds that cannot
-// be: a mount cannot be renamed, so neither can something else be put in its place.
+// pin makes mounts of the folders between one that can be written and what it holds
+// that cannot be: a mount cannot be renamed, nor something else be put in its place.
 func (v view) pin() {
 	for path, s := range maps.Clone(v.found) {
 		if s != seen && s != hidden {
 			continue
 		}
 		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-			if s, at := v.at(dir); s != open || at == dir || unix.Access(filepath.Dir(dir), unix.W_OK) != nil {
+			if s, at := v.at(dir); s != open || at == dir {
 				break
 			}
-			v.found[dir] = open
+			if unix.Access(filepath.Dir(dir), unix.W_OK) == nil {
+				v.found[dir] = open
+			}
 		}
 	}
 }

@@ -1,0 +1,173 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"rouse/internal/sandbox"
+)
+
+// TestBoxOpen: who may write everything still does not get at the files of the agent,
+// nor puts others in their place.
+func TestBoxOpen(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	r.policy = sandbox.Policy{Write: []string{"/"}, ReadOnly: r.paths("home/rules", "home/readonly"), Hidden: r.paths("home/hidden", "home/secret", "home/STOP", "home/inbox"),
+		Temp: r.dir + "/home/temp", Network: sandbox.Open}
+	for script, want := range map[string]string{
+		"touch elsewhere/new; echo more >> elsewhere/f; mv elsewhere/f elsewhere/g; cat elsewhere/g":          "held\nmore\n",
+		"echo more >> home/workspace/f; rm home/workspace/f; touch home/workspace/g; echo $?":                 "0\n",
+		"cat home/hidden/f home/secret; ls home/hidden; cat home/rules home/readonly/f":                       "held\nheld\n",
+		"touch home/STOP || mkdir home/inbox || touch home/new || echo refused":                               "refused\n",
+		"echo x >> home/rules || rm -rf home/readonly/f || rm -f home/secret || echo refused":                 "refused\n",
+		"mv home away || mv home/hidden home/h || rmdir home/hidden || ln -sf /x home/secret || echo refused": "refused\n",
+		"mv ../" + filepath.Base(r.dir) + " ../away || echo refused":                                          "refused\n",
+		"mv home/link home/l || rm home/link || echo refused":                                                 "refused\n",
+		"mv elsewhere e && mv e elsewhere && echo moved":                                                      "moved\n",
+		"test -w /sys/kernel || test -w /proc/sys/kernel/core_pattern || echo not those of the machine":       "not those of the machine\n",
+		"ls /run": "",
+	} {
+		if got := r.sh("exec 2>/dev/null; "+script, Command{Dir: r.dir}); got.out != want {
+			t.Errorf("%s: got %q, want %q", script, got.out, want)
+		}
+	}
+	var missing []string
+	for _, name := range r.paths("home/STOP", "home/inbox", "home/new", "away", "home/h") {
+		if _, err := os.Lstat(name); err == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("made %v", missing)
+	}
+}
+
+// TestBoxFolders: who may read only some folders finds no others, and these by their links.
+func TestBoxFolders(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	for target, link := range map[string]string{"elsewhere": "by", r.dir + "/by": "again"} {
+		if err := os.Symlink(target, filepath.Join(r.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.policy.Read = append(r.paths("again/f", "home/readonly"), "/usr", "/bin", "/lib", "/lib64", "/etc", "/no/such")
+	got := r.sh(`cd ../..; ls; ls home; cat again/f by/f elsewhere/f; ls /home /root /var /srv; ls -d /bin/sh /etc/resolv.conf; echo x > /new; echo x > again/f; cat /etc/resolv.conf > /dev/null; exit 0`, Command{})
+	want := "again\nby\nelsewhere\nhome\n" + "hidden\nreadonly\nrules\ntemp\nworkspace\n" + "held\nheld\nheld\n"
+	if !strings.HasPrefix(got.out, want) || strings.Contains(got.out, "root:\n") || strings.Count(got.out, "Read-only file system") != 2 {
+		t.Errorf("got %s", got.out)
+	}
+}
+
+// TestBoxMany: a policy may name many things, and many processes be started at once; no
+// descriptor stays open.
+func TestBoxMany(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	noGoroutineLeft(t)
+	r.policy.Hidden = nil
+	for i := range 200 {
+		file := fmt.Sprintf("%s/elsewhere/%s%d", r.dir, strings.Repeat("x", 200), i)
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.policy.Hidden = append(r.policy.Hidden, file)
+	}
+	if got := r.sh(`cat ../../elsewhere/x* 2>&1 | grep -c denied`, Command{}); got.out != "200\n" {
+		t.Errorf("got %s", got.out)
+	}
+	r.policy.Hidden = r.paths("home/hidden")
+	before := numbers("/proc/self/fd")
+	runner, box := newRunner(), r.box()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			e, err := runner.Run(t.Context(), Command{Argv: []string{"sh", "-c", "(setsid sleep 1000 &); exit 3"}, Dir: r.dir + "/home/workspace", Box: box})
+			if err != nil || e.Code != 3 || len(e.Left) > 0 {
+				t.Errorf("got %+v, %v", e, err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := runner.Run(t.Context(), Command{Argv: []string{"/no/such"}, Dir: r.dir, Box: box}); err == nil {
+		t.Error("it was started")
+	}
+	if after := numbers("/proc/self/fd"); len(after) > len(before) {
+		t.Errorf("descriptors: %v, then %v", before, after)
+	}
+	for _, pid := range childrenOf(os.Getpid()) {
+		s, _ := readStat(pid)
+		t.Errorf("left %+v", s)
+	}
+}
+
+// TestBoxInside: a box within another one works, where mounts are nested and a folder is
+// mounted twice; and a probe says what is in the way where it does not work.
+func TestBoxInside(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := func(args ...string) string {
+		args = append(args, "--bind", r.dir+"/real", r.dir+"/elsewhere", "--dev", "/dev", "--proc", "/proc",
+			"--setenv", "HELPER", "room", "--setenv", "HELPER_ROOM", r.dir)
+		c := exec.Command(bubblewrap(), append(slices.Concat([]string{"--unshare-user", "--unshare-pid", "--bind", "/", "/"}, args), self)...)
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	if got := within(); got != "denied\nf\nwrites\n" {
+		t.Errorf("within another one: got %s", got)
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	if got := within("--cap-add", "ALL"); got != "denied\nf\nwrites\n" {
+		t.Errorf("with all capabilities: got %s", got)
+	}
+}
+
+// TestBoxProbe: a probe says what is in the way where bubblewrap does not work.
+func TestBoxProbe(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := []string{bubblewrap(), "--unshare-user", "--bind", "/", "/", "--dev", "/dev"}
+	for want, argv := range map[string][]string{
+		"processes cannot be traced here": {"strace", "-f", "-o", "/dev/null", self},
+		"no /proc can be mounted here":    slices.Concat(within, []string{"--unshare-pid", "--proc", "/proc", "--tmpfs", "/proc/bus", self}),
+		"namespaces are forbidden here":   slices.Concat(within, []string{"--disable-userns", self}),
+	} {
+		if _, err := exec.LookPath(argv[0]); err != nil || os.Geteuid() == 0 && argv[0] == within[0] {
+			continue // root needs no user namespace
+		}
+		c := exec.Command(argv[0], argv[1:]...)
+		c.Env = append(os.Environ(), "HELPER=room", "HELPER_ROOM="+r.dir)
+		if out, err := c.CombinedOutput(); !strings.Contains(string(out), want) {
+			t.Errorf("%q: got %v, %s, want %s", argv, err, out, want)
+		}
+	}
+}
