@@ -336,7 +336,7 @@ func TestNativeUrges(t *testing.T) {
 
 // TestNativeAnyCourse drives conversations of every kind.
 func TestNativeAnyCourse(t *testing.T) {
-	for seed := range sweep.Of[uint64](50, 200, 200) {
+	for seed := range sweep.Of[uint64](20, 200, 200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		k := newTalker(t, 4000+rnd.IntN(20000))
 		for range rnd.IntN(60) {

@@ -20,7 +20,7 @@ import (
 func TestStore(t *testing.T) {
 	for codec, effort := range map[Codec]int{Zstd: 2, Raw: 1} {
 		t.Run(string(codec), func(t *testing.T) {
-			effort += sweep.Of(0, 1, 4)
+			effort = sweep.Of(1, effort+1, effort+4)
 			if raceEnabled && !sweep.Full() {
 				effort = 1 // the detector makes RE2 slow
 			}

@@ -110,12 +110,14 @@ func TestList(t *testing.T) {
 
 func TestListIsBounded(t *testing.T) {
 	f := Folder{Workspace: t.TempDir()}
-	for i := range 2200 {
-		file, err := os.Create(filepath.Join(f.Workspace, fmt.Sprintf("f%05d", 2199-i)))
-		if err != nil {
+	first := filepath.Join(f.Workspace, "f02199")
+	if err := os.WriteFile(first, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2199 {
+		if err := os.Link(first, filepath.Join(f.Workspace, fmt.Sprintf("f%05d", 2198-i))); err != nil { // quicker than a file each
 			t.Fatal(err)
 		}
-		file.Close()
 	}
 	r, got := call(t, f, "list_files", map[string]any{})
 	if strings.Count(got, "\n") != 1001 || !strings.HasSuffix(got, " f00999\n[1200 more; name a folder below or a pattern to see them]\n") ||
