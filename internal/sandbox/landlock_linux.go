@@ -83,9 +83,9 @@ func (r *rules) make(b *Box) error {
 // calls are those by which a child restricts itself, which has the ruleset as a file.
 func (r *rules) calls(set int) []call {
 	calls := []call{
-		{name: "set no new privileges", number: unix.SYS_PRCTL, args: [5]uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
-		{name: "restrict by Landlock", number: unix.SYS_LANDLOCK_RESTRICT_SELF, args: [5]uint64{uint64(set)}},
-		{name: "close the ruleset", number: unix.SYS_CLOSE, args: [5]uint64{uint64(set)}},
+		{name: "set no new privileges", number: unix.SYS_PRCTL, args: [3]uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
+		{name: "restrict by Landlock", number: unix.SYS_LANDLOCK_RESTRICT_SELF, args: [3]uint64{uint64(set)}},
+		{name: "close the ruleset", number: unix.SYS_CLOSE, args: [3]uint64{uint64(set)}},
 		filtering(r.filter),
 	}
 	if fewer := fewerCapabilities(); fewer != nil {

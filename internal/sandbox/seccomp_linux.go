@@ -128,7 +128,7 @@ func filtering(f []unix.SockFilter) call {
 		head := [2]uint64{uint64(len(f)), address + 16} // struct sock_fprog
 		return slices.Concat(bytesOf(&head), unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 8*len(f)))
 	}
-	return call{"set a filter of seccomp", unix.SYS_SECCOMP, [5]uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, here}, memory}
+	return call{"set a filter of seccomp", unix.SYS_SECCOMP, [3]uint64{unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, here}, memory}
 }
 
 // fewerCapabilities leaves root's child those that are needed to handle files and
@@ -154,5 +154,5 @@ func fewerCapabilities() *call {
 		m.sets[i].Inheritable &= mask
 	}
 	const offset = uint64(unsafe.Offsetof(m.sets))
-	return &call{"drop capabilities", unix.SYS_CAPSET, [5]uint64{here, here + offset}, func(uint64) []byte { return bytesOf(&m) }}
+	return &call{"drop capabilities", unix.SYS_CAPSET, [3]uint64{here, here + offset}, func(uint64) []byte { return bytesOf(&m) }}
 }

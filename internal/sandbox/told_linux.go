@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -13,63 +14,45 @@ import (
 // itself and then started the child would be as restricted as the child, and so
 // within its reach: it could be signalled and, but for prctl(2), traced.
 
-// told is a child that is held and told what to call. What it has in its registers
-// and at its next instruction is put back in the end.
-type told struct {
-	pid   int
-	saved registers
-	next  uint64 // its next instruction
-	code  []byte // and what is there
-	below uint64 // where its stack is free
-}
-
-// call is a system call of the child. Memory that it needs is written first.
+// call is a system call that a child is told to make. It has to give 0.
 type call struct {
 	name   string
 	number uint64
-	args   [5]uint64
-	memory func(address uint64) []byte
+	args   [3]uint64
+	memory func(address uint64) []byte // that it needs
 }
 
 // here, with an offset, is no argument but an address in a call's memory.
 const here = 1 << 63
 
-// stack is how far below a child's stack pointer memory is written: within what the
+// room is how far below a child's stack pointer calls are written: within what the
 // kernel maps at its exec.
-const stack = 16 << 10
+const room = 16 << 10
 
-// tell makes a child that is held do calls, one after the other. All have to succeed.
+// tell has a child that is held make calls. A few instructions, which make one after
+// the other of a list below its stack until one fails, stand for a moment where its
+// own begin.
 func tell(pid int, calls []call) error {
-	t, err := newTold(pid)
+	at, err := where(pid)
 	if err != nil {
 		return err
 	}
-	for _, c := range calls {
-		if err := t.do(c); err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
+	list := (at.sp - room) &^ 15
+	if err := write(pid, list, listed(calls, list)); err != nil {
+		return err
 	}
-	_, err = unix.PtracePokeText(pid, uintptr(t.next), t.code)
-	return errors.Join(err, t.saved.set(pid))
-}
-
-func newTold(pid int) (*told, error) {
-	var at state
-	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(pid), unsafe.Sizeof(at), uintptr(unsafe.Pointer(&at)), 0, 0); e != 0 {
-		return nil, fmt.Errorf("look at process %d: %w", pid, e)
+	own := make([]byte, len(caller))
+	if _, err := unix.PtracePeekText(pid, uintptr(at.ip), own); err != nil {
+		return err
 	}
-	if at.arch != auditArch {
-		return nil, errors.New("a program of another architecture cannot be confined without bubblewrap")
+	if _, err := unix.PtracePokeText(pid, uintptr(at.ip), []byte(caller)); err != nil {
+		return err
 	}
-	t := &told{pid: pid, next: at.ip, code: make([]byte, len(trap)), below: (at.sp - stack) &^ 15}
-	if err := t.saved.get(pid); err != nil {
-		return nil, err
+	if err := run(pid, at.ip, list, calls); err != nil {
+		return err
 	}
-	if _, err := unix.PtracePeekText(pid, uintptr(t.next), t.code); err != nil {
-		return nil, err
-	}
-	_, err := unix.PtracePokeText(pid, uintptr(t.next), []byte(trap))
-	return t, err
+	_, err = unix.PtracePokeText(pid, uintptr(at.ip), own)
+	return err
 }
 
 // state is the beginning of struct ptrace_syscall_info of ptrace(2).
@@ -79,62 +62,88 @@ type state struct {
 	ip, sp uint64
 }
 
-// do makes the child do a call.
-func (t *told) do(c call) error {
-	if c.memory != nil {
-		if err := t.write(c.memory(t.below)); err != nil {
-			return err
-		}
+// where says where a child is held.
+func where(pid int) (at state, err error) {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(pid), unsafe.Sizeof(at), uintptr(unsafe.Pointer(&at)), 0, 0)
+	switch {
+	case e != 0:
+		return at, fmt.Errorf("look at process %d: %w", pid, e)
+	case at.arch != auditArch:
+		return at, errors.New("a program of another architecture cannot be confined without bubblewrap")
 	}
-	for i, arg := range c.args {
-		if arg&here != 0 {
-			c.args[i] = t.below + arg&^here
-		}
-	}
-	regs := t.saved.calling(c.number, c.args)
-	if err := regs.set(t.pid); err != nil {
-		return err
-	}
-	if err := t.step(&regs); err != nil {
-		return err
-	}
-	if e := -regs.result(); e > 0 && e < 4096 {
-		return unix.Errno(e)
-	}
-	return nil
+	return at, nil
 }
 
-// step lets the child do one instruction. A signal that comes in between is dropped:
-// nobody but us knows of the child yet.
-func (t *told) step(regs *registers) error {
-	for range 100 {
-		if err := unix.PtraceSingleStep(t.pid); err != nil {
+// listed is a list of calls as it stands in memory: number and arguments of each, then
+// one that fails, which is the end, and what they need.
+func listed(calls []call, address uint64) []byte {
+	end := call{number: unix.SYS_CLOSE, args: [3]uint64{^uint64(0) >> 1}}
+	var list, memory []byte
+	free := address + uint64(len(calls)+1)*entrySize
+	for _, c := range append(calls[:len(calls):len(calls)], end) {
+		list = binary.NativeEndian.AppendUint64(list, c.number)
+		for _, arg := range c.args {
+			if arg&here != 0 {
+				arg += free + uint64(len(memory)) - here
+			}
+			list = binary.NativeEndian.AppendUint64(list, arg)
+		}
+		if c.memory != nil {
+			memory = append(memory, c.memory(free+uint64(len(memory)))...)
+		}
+	}
+	return append(list, memory...)
+}
+
+// entrySize is the size of an entry of the list.
+const entrySize = 4 * 8
+
+// run lets the child make the calls of a list, and puts its registers back.
+func run(pid int, start, list uint64, calls []call) error {
+	var saved registers
+	if err := saved.get(pid); err != nil {
+		return err
+	}
+	regs := saved.calling(list)
+	if err := regs.set(pid); err != nil {
+		return err
+	}
+	for ended := false; !ended; ended = regs.at() == start+callerEnd { // any signal that comes is dropped: nobody knows the child yet
+		if err := unix.PtraceCont(pid, 0); err != nil {
 			return err
 		}
-		if err := stopped(t.pid); err != nil {
+		if err := stopped(pid); err != nil {
 			return err
 		}
-		if err := regs.get(t.pid); err != nil || regs.at() != t.next {
+		if err := regs.get(pid); err != nil {
 			return err
 		}
 	}
-	return errors.New("it makes no step")
+	if made := int(regs.stack()-list) / entrySize; made <= len(calls) {
+		return fmt.Errorf("%s: %w", calls[made-1].name, unix.Errno(-regs.result()))
+	}
+	return saved.set(pid)
 }
 
-// stopped waits until a child stops. One that ends instead is as good as not there.
+// stopped waits until a child stops. One that ends instead is as good as not there,
+// and is left to be reaped.
 func stopped(pid int) error {
-	_, err := await(pid)
-	if errors.Is(err, ErrBubblewrap) {
-		return unix.ESRCH
+	for {
+		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED, nil); err {
+		case unix.EINTR:
+		case unix.ECHILD:
+			return unix.ESRCH
+		default:
+			return err
+		}
 	}
-	return err
 }
 
 // write writes to the child's memory.
-func (t *told) write(b []byte) error {
+func write(pid int, address uint64, b []byte) error {
 	from := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
-	to := []unix.RemoteIovec{{Base: uintptr(t.below), Len: len(b)}}
-	n, err := unix.ProcessVMWritev(t.pid, from, to, 0)
+	to := []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}
+	n, err := unix.ProcessVMWritev(pid, from, to, 0)
 	if err == nil && n != len(b) {
 		err = unix.EFAULT
 	}

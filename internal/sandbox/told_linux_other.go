@@ -4,13 +4,14 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-const trap = ""
+const caller, callerEnd = "", 0
 
 // registers are not known of other architectures, for which there is no filter either.
 type registers struct{}
 
-func (r *registers) get(int) error                      { return unix.ENOTSUP }
-func (r *registers) set(int) error                      { return unix.ENOTSUP }
-func (r *registers) at() uint64                         { return 0 }
-func (r *registers) result() int64                      { return 0 }
-func (r registers) calling(uint64, [5]uint64) registers { return r }
+func (r *registers) get(int) error           { return unix.ENOTSUP }
+func (r *registers) set(int) error           { return unix.ENOTSUP }
+func (r *registers) at() uint64              { return 0 }
+func (r *registers) stack() uint64           { return 0 }
+func (r *registers) result() int64           { return 0 }
+func (r registers) calling(uint64) registers { return r }

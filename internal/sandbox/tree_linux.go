@@ -1,9 +1,8 @@
 package sandbox
 
 import (
-	"errors"
-	"io/fs"
-	"os"
+	"encoding/binary"
+	"iter"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +16,7 @@ type node struct {
 	// rights are those that it has, and what is below it as far as no other node
 	// says otherwise.
 	rights uint64
+	mode   uint32 // what it is; 0 is nothing
 }
 
 // kind is how a policy names a path; a later one beats an earlier.
@@ -51,7 +51,7 @@ func (p Policy) tree() *node {
 			}
 		}
 	}
-	root.resolve("/", 0)
+	root.resolve("", 0)
 	return root
 }
 
@@ -77,8 +77,11 @@ func (n *node) name(path string, as kind) {
 func (n *node) resolve(path string, inherited uint64) {
 	n.rights = n.as.of(inherited)
 	for name, child := range n.below {
-		at := filepath.Join(path, name)
-		if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) && n.rights&unix.LANDLOCK_ACCESS_FS_MAKE_REG == 0 {
+		at := path + "/" + name
+		var st unix.Stat_t
+		if err := unix.Lstat(at, &st); err == nil {
+			child.mode = st.Mode & unix.S_IFMT
+		} else if err == unix.ENOENT && n.rights&unix.LANDLOCK_ACCESS_FS_MAKE_REG == 0 {
 			delete(n.below, name)
 			continue
 		}
@@ -147,15 +150,16 @@ func (s *ruleset) walk(dir int, n *node, given uint64) error {
 
 // named adds the rules of a path that the policy names.
 func (s *ruleset) named(dir int, name string, n *node, given uint64) error {
-	return at(dir, name, func(fd int, mode uint32) error {
-		switch mode & unix.S_IFMT {
-		case unix.S_IFDIR:
-			return s.walk(fd, n, given)
-		case unix.S_IFLNK:
-			return nil
-		}
-		return s.add(fd, false, n.rights&^given)
-	})
+	switch n.mode {
+	case unix.S_IFDIR:
+		return at(dir, name, unix.O_DIRECTORY, func(fd int) error { return s.walk(fd, n, given) })
+	case unix.S_IFLNK:
+		return nil
+	}
+	if n.rights&onFiles&^given == 0 {
+		return nil
+	}
+	return at(dir, name, 0, func(fd int) error { return s.add(fd, false, n.rights) })
 }
 
 // others gives the rights of a folder to those of its entries that the policy does
@@ -165,34 +169,65 @@ func (s *ruleset) others(dir int, n *node) error {
 	if err != nil {
 		return nil // what the user cannot list, the child cannot either
 	}
-	f := os.NewFile(uintptr(fd), ".")
-	defer f.Close()
-	entries, err := f.ReadDir(-1)
-	for _, e := range entries {
-		if n.below[e.Name()] != nil || e.Type()&fs.ModeSymlink != 0 {
-			continue
+	defer unix.Close(fd)
+	buf := make([]byte, 32<<10)
+	for {
+		size, err := unix.Getdents(fd, buf)
+		if err != nil || size <= 0 {
+			return err
 		}
-		err = errors.Join(err, at(dir, e.Name(), func(fd int, mode uint32) error {
-			if mode&unix.S_IFMT == unix.S_IFLNK {
-				return nil
+		for e := range entries(buf[:size]) {
+			if n.below[e.name] != nil || e.name == "." || e.name == ".." {
+				continue
 			}
-			return s.add(fd, mode&unix.S_IFMT == unix.S_IFDIR, n.rights)
-		}))
+			if err := s.other(dir, e, n.rights); err != nil {
+				return err
+			}
+		}
 	}
-	return err
 }
 
-// at opens an entry of a folder, to name it only. One that cannot be reached is
-// passed over.
-func at(dir int, name string, f func(fd int, mode uint32) error) error {
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+// other gives rights to an entry of a folder.
+func (s *ruleset) other(dir int, e entry, rights uint64) error {
+	var st unix.Stat_t
+	if e.kind == unix.DT_UNKNOWN && unix.Fstatat(dir, e.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		e.kind = uint8(st.Mode >> 12)
+	}
+	switch e.kind {
+	case unix.DT_LNK:
+		return nil
+	case unix.DT_DIR:
+		return at(dir, e.name, unix.O_DIRECTORY, func(fd int) error { return s.add(fd, true, rights) })
+	}
+	return at(dir, e.name, 0, func(fd int) error { return s.add(fd, false, rights) })
+}
+
+// entry is what getdents64(2) says of an entry of a folder.
+type entry struct {
+	name string
+	kind uint8
+}
+
+func entries(buf []byte) iter.Seq[entry] {
+	const offLength, offKind, offName = 16, 18, 19
+	return func(yield func(entry) bool) {
+		for len(buf) > offName {
+			length := int(binary.NativeEndian.Uint16(buf[offLength:]))
+			if length <= offName || length > len(buf) || !yield(entry{unix.ByteSliceToString(buf[offName:length]), buf[offKind]}) {
+				return
+			}
+			buf = buf[length:]
+		}
+	}
+}
+
+// at opens an entry of a folder, to name it only. One that cannot be reached, or is
+// not any more what it was, is passed over.
+func at(dir int, name string, flags int, f func(fd int) error) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0)
 	if err != nil {
 		return nil
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil
-	}
-	return f(fd, st.Mode)
+	return f(fd)
 }
