@@ -93,8 +93,9 @@ func (g *Gate) serve(inside *os.File) (*door, error) {
 	d := &door{gate: g, slots: make(chan struct{}, g.open), conns: map[*conn]bool{}}
 	d.guard = netguard.Guard{Named: g.hosts.named, Mend: mend, Resolver: g.Resolver, Dialling: g.dialling}
 	d.ctx, d.end = context.WithCancel(context.Background())
-	d.direct = transport(d.guard.Dial, nil)
-	d.chained = transport(nil, g.Upstream)
+	d.direct = d.transport(d.guard.Dial)
+	d.chained = d.transport((&net.Dialer{Timeout: headerTime}).DialContext)
+	d.chained.Proxy = g.Upstream
 	quiet := log.New(io.Discard, "", 0)
 	d.forwarder = d.reverse(quiet)
 	d.server = &http.Server{

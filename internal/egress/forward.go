@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"strings"
 
 	"rouse/internal/netguard"
@@ -123,10 +122,12 @@ func (d *door) round(r *http.Request) (*http.Response, error) {
 	return d.direct.RoundTrip(r)
 }
 
-// transport follows no redirect and decodes nothing.
-func transport(dial func(context.Context, string, string) (net.Conn, error), proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+// transport follows no redirect and decodes nothing. It goes on dialling after a request
+// is given up, but not after the door is closed.
+func (d *door) transport(dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
-		DialContext: dial, Proxy: proxy, DisableCompression: true, MaxResponseHeaderBytes: 4 * maxHeader,
-		MaxIdleConns: 16, IdleConnTimeout: idleTime, TLSHandshakeTimeout: headerTime,
+		DialContext:        func(_ context.Context, network, at string) (net.Conn, error) { return dial(d.ctx, network, at) },
+		DisableCompression: true, MaxResponseHeaderBytes: 4 * maxHeader, TLSHandshakeTimeout: headerTime,
+		MaxIdleConns: 16, IdleConnTimeout: idleTime,
 	}
 }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -91,17 +92,26 @@ func TestQuietTunnel(t *testing.T) {
 
 // What is under way when the sandbox ends, ends.
 func TestClose(t *testing.T) {
-	r := newRig(t, "hangs.test")
-	asked := make(chan bool, 9)
-	r.names.Set("hangs.test", []string{"127.0.0.1"})
+	r := newRig(t, "get.test", "connect.test")
+	asked, ended := make(chan bool, 9), make(chan bool, 9)
 	r.gate.quiet = time.Hour
-	ended := make(chan bool, 9)
+	r.gate.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		asked <- true
+		<-ctx.Done()
+		ended <- true
+		return nil, ctx.Err()
+	}}
+	r.open()
 	still := r.hear(func(c *net.TCPConn) { asked <- true; io.Copy(io.Discard, c); ended <- true })
 	r.connected(still)
 	<-asked
 	waits := r.dial()
 	fmt.Fprintf(waits, "GET http://%s/ HTTP/1.1\r\nHost: x\r\n\r\n", still)
 	<-asked
+	for _, line := range []string{"GET http://get.test/", "CONNECT connect.test:443"} {
+		fmt.Fprintf(r.dial(), "%s HTTP/1.1\r\nHost: x\r\n\r\n", line)
+		<-asked
+	}
 	idle := r.dial()
 	fmt.Fprintf(idle, "GET http://no.test/ HTTP/1.1\r\nHost: x\r\n\r\n")
 	if resp, err := http.ReadResponse(bufio.NewReader(idle), nil); err != nil || resp.StatusCode != 403 {
@@ -115,8 +125,9 @@ func TestClose(t *testing.T) {
 			t.Errorf("%q", said)
 		}
 	}
-	<-ended
-	<-ended
+	for range 4 {
+		<-ended
+	}
 	if c, err := net.Dial("tcp", r.at); err == nil {
 		c.Close()
 		t.Error("it still listens")

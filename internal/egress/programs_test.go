@@ -107,6 +107,9 @@ func TestCurlAndWget(t *testing.T) {
 		"python tls":     {"python3", `python3 -c 'import urllib.request as u; u.urlopen("https://no.test/")'`, "Tunnel connection failed: 403 refused: no.test is not a host", true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.program == "python3" && !sweep.Of(false, true, true) {
+				t.Skip("wide")
+			}
 			needs(t, c.program)
 			said, _, ok := r.shell(strings.ReplaceAll(c.run, "SERVER", at))
 			if ok == c.fails || !strings.Contains(said, strings.ReplaceAll(c.says, "SERVER", at)) {

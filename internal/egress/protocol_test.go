@@ -58,7 +58,9 @@ func TestNothingIsSmuggled(t *testing.T) {
 		"no HTTP":            {"EHLO there\r\n\r\n", 400, nil},
 		"odd escapes":        {"GET " + u + "/a%2fb//c?x=%zz;y&&z HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 200, []string{"GET AT /a%2fb//c?x=%zz;y&&z [] \"\""}},
 	} {
+		mu.Lock()
 		seen = nil
+		mu.Unlock()
 		said := r.say(c.send)
 		for i := range c.seen {
 			c.seen[i] = strings.Replace(c.seen[i], "AT", at, 1)

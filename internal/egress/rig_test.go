@@ -53,6 +53,9 @@ func newRig(t *testing.T, hosts ...string) *rig {
 // open opens the gate, anew after a change of it.
 func (r *rig) open() {
 	r.t.Helper()
+	if r.door != nil {
+		r.door.Close()
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		r.t.Fatal(err)
