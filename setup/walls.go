@@ -72,7 +72,7 @@ func (w *Walls) made(p sandbox.Policy, hosts []string) *sandbox.Box {
 	}
 	if p.Network == sandbox.Listed {
 		g := gate(hosts)
-		p.Gate, p.Environ = g.Open, g.Environ
+		p.Gate, p.Environ, p.Lists = g.Open, g.Environ, g.Lists
 	}
 	return sandbox.New(p, w.System)
 }

@@ -86,3 +86,20 @@ func kept(t *testing.T, h home.Home) (f found) {
 	}
 	return f
 }
+
+// A process that met a limit of the sandbox says which.
+func TestLimitsOfASandbox(t *testing.T) {
+	s, _ := place(t, "posture: careful\nsandbox: {cpu: 1s, file_size: 1MiB}")
+	if w, err := s.Walls(); err != nil || !w.System.Confines() {
+		t.Skip("nothing can confine a process here", err)
+	}
+	for command, want := range map[string]string{
+		"while :; do :; done":                          "the sandbox refused: limit cpu",
+		"head -c 3000000 /dev/zero >big; test -e none": "",
+		"exec head -c 3000000 /dev/zero >big":          "the sandbox refused: limit file_size",
+	} {
+		if r := runShell(t, s, command); r.OK || !strings.Contains(r.Error, want) || want == "" && len(r.Refused) > 0 {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+}

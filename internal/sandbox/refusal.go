@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -104,6 +105,28 @@ func (b *Box) Refused(dir, said string, before, hosts []string) []Refusal {
 	}))
 }
 
+// Hint names the limits of the box that a process which failed may have met, by what it
+// said: another cause is as likely, so that it is no refusal. "" is none.
+func (e *Ear) Hint() string {
+	if e == nil {
+		return ""
+	}
+	head, tail, _ := e.ends.Kept()
+	said, limits := strings.ToLower(string(head)+string(tail)), e.box.policy.Limits
+	tells := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(said, word) })
+	}
+	switch {
+	case limits.Memory > 0 && tells("cannot allocate memory", "memoryerror", "out of memory", "bad_alloc"):
+		return fmt.Sprintf("; it may have met sandbox.memory, %d MiB, which only the operator can raise", limits.Memory>>20)
+	case limits.Processes > 0 && tells("resource temporarily unavailable", "cannot fork"):
+		return fmt.Sprintf("; it may have met sandbox.processes, %d, which only the operator can raise", limits.Processes)
+	case limits.OpenFiles > 0 && tells("too many open files"):
+		return fmt.Sprintf("; it may have met sandbox.open_files, %d, which only the operator can raise", limits.OpenFiles)
+	}
+	return ""
+}
+
 // refusals are a bounded list without doubles.
 type refusals []Refusal
 
@@ -136,10 +159,15 @@ func (b *Box) told(dir, line string) (list []Refusal) {
 	if why := denial(small); why != "" {
 		list = b.refusedPaths(dir, line, why)
 	}
-	if b.policy.Network == None && unreachable(small) {
-		if r, ok := unreached(line); ok {
-			list = append(list, r)
-		}
+	if b.policy.Network == Open || !unreachable(small) {
+		return list
+	}
+	r, ok := unreached(line)
+	if p := b.policy; p.Network == Listed && p.Lists != nil && (r.Kind == Net || p.Lists(r.What)) {
+		r = Refusal{Net, "but by the proxy in $https_proxy"} // such a program does not ask it
+	}
+	if ok {
+		list = append(list, r)
 	}
 	return list
 }
@@ -269,7 +297,7 @@ func unreachable(line string) bool {
 }
 
 // hostName matches the names of hosts as programs tell of them.
-var hostName = lazy.Regexp(`(?i)(?:host='|resolve host(?: address)?:? [‘'"]?|resolving '|eai_again |enotfound |lookup |connect to |https?://(?:[^/@\s]*@)?)([a-z0-9][a-z0-9.-]*)`)
+var hostName = lazy.Regexp(`(?i)(?:host='|resolve host(?:name| address)?:? [‘'"]?|resolving '|eai_again |enotfound |lookup |connect to |https?://(?:[^/@\s]*@)?)([a-z0-9][a-z0-9.-]*)`)
 
 // unreached is the host of which a line tells that it cannot be reached, as far as it
 // names one; ok is false for this machine.

@@ -87,8 +87,24 @@ func TestRefusals(t *testing.T) {
 	if got := hear(New(p, System{}), dir, "curl: (6) Could not resolve host: nowhere.invalid"); got != nil {
 		t.Errorf("with a network: %v", got)
 	}
+	p.Network, p.Lists = Listed, func(host string) bool { return host == "in.example" }
+	for said, want := range map[string]string{
+		"ssh: Could not resolve hostname in.example: Temporary failure in name resolution":  "[network but by the proxy in $https_proxy]",
+		"ssh: Could not resolve hostname out.example: Temporary failure in name resolution": "[host out.example]",
+	} {
+		if got := fmt.Sprint(hear(New(p, System{}), dir, said)); got != want {
+			t.Errorf("%s: got %s, want %s", said, got, want)
+		}
+	}
+	p.Limits = Limits{Memory: 1 << 30}
+	for said, want := range map[string]string{"MemoryError": "; it may have met sandbox.memory, 1024 MiB, which only the operator can raise", "sh: 1: Cannot fork": "", "fine": ""} {
+		ear := New(p, System{}).Listen(dir)
+		if io.WriteString(ear, said); ear.Hint() != want {
+			t.Errorf("%s: got %q, want %q", said, ear.Hint(), want)
+		}
+	}
 	ear := (*Box)(nil).Listen(dir)
-	if out := new(strings.Builder); ear.Beside(out) != out || ear.Refusals(true, []string{"a.example"}) != nil || (*Box)(nil).Ended("SIGXCPU", 0) != nil {
+	if out := new(strings.Builder); ear.Beside(out) != out || ear.Refusals(true, []string{"a.example"}) != nil || ear.Hint() != "" || (*Box)(nil).Ended("SIGXCPU", 0) != nil {
 		t.Error("something was heard without a box")
 	}
 }

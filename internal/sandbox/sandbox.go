@@ -53,6 +53,9 @@ type Policy struct {
 	// Environ is an environment in which programs find that proxy at an address, such
 	// as "127.0.0.1:3128".
 	Environ func(env []string, address string) []string
+	// Lists says whether a host is in the list, for what is told of one that a program
+	// tried to reach without the proxy.
+	Lists func(host string) bool
 	// UnixSockets lets processes make sockets that have a path, where the back-end
 	// cannot tell one path from another.
 	UnixSockets bool

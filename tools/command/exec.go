@@ -61,6 +61,9 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 		redact.Cut(call.Output)
 	}
 	r := result(exit, c)
+	if !r.OK {
+		r.Error += ear.Hint()
+	}
 	r.Refuse(ear.Refusals(!r.OK, p.Refused(), e.Box.Ended(exit.Signal, exit.Code)...))
 	return r
 }
