@@ -1,7 +1,11 @@
 package agent
 
 import (
+	"fmt"
+	"io"
+
 	"rouse/agent/history"
+	"rouse/home"
 	"rouse/journal"
 )
 
@@ -39,4 +43,33 @@ func (k *Keeper) keepVersion(c *record, id string) error {
 		_ = c.journal.Append(&journal.Warning{Text: w})
 	}
 	return err
+}
+
+// Files says how the workspace differs from before one cycle to after another, as far
+// as versions of it are kept.
+func Files(h home.Home, from, to string) ([]history.Change, error) {
+	s := history.Store{Dir: h.History()}
+	was, err := s.At(history.Before(from))
+	if err != nil {
+		return nil, err
+	}
+	is, err := s.At(history.After(to))
+	if err != nil {
+		return nil, err
+	}
+	if was.Of != is.Of {
+		return nil, fmt.Errorf("the workspace was %s then, and %s later", was.Of, is.Of)
+	}
+	return history.Diff(was, is), nil
+}
+
+// Content reads a file of a version, at most so many bytes of it.
+func Content(h home.Home, e history.Entry, most int64) ([]byte, error) {
+	c := history.Store{Dir: h.History()}.Contents()
+	defer c.Close()
+	r, err := c.Of(e)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, most))
 }

@@ -20,28 +20,37 @@ import (
 )
 
 func (a *app) newDiff() *cobra.Command {
-	var unified bool
+	var unified, files bool
 	var restore string
 	c := &cobra.Command{
-		Use:   "diff [CYCLE]",
-		Short: "Show what a cycle changed in the memory",
+		Use:   "diff [CYCLE [LAST]]",
+		Short: "Show what a cycle changed in the memory, or several in memory and files",
 		Long: `Compare the snapshots _before and _after of a cycle, by default the newest one, key by key.
 A cycle that is awake is compared with nothing yet: it has no _after.
+
+With LAST, show what became different from before CYCLE to after LAST, such as over a night:
+in the memory, and in the files of the workspace as far as versions of them are kept. With
+--files, of one cycle too, show the files alone; with --unified the text of those that changed.
 
 With --restore KEY, put that key of the memory back to what it was before the cycle.
 
 Exit codes: 0, 1 if there is no such cycle or key, 2 if a snapshot cannot be read, 75 if a
 cycle is awake while a key is to be put back.`,
-		Example: "  rouse diff\n  rouse diff --unified 20260401_150154\n  rouse diff 20260401_150154 --restore goals",
-		Args:    cobra.MaximumNArgs(1),
+		Example: "  rouse diff\n  rouse diff --unified 20260401_150154\n  rouse diff --files\n  rouse diff 20260401_220000 20260402_064500\n  rouse diff 20260401_150154 --restore goals",
+		Args:    cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("restore") {
 				return a.restore(args, restore)
+			}
+			if len(args) == 2 || files {
+				return a.diffNight(args, files, unified)
 			}
 			return a.diff(args, unified)
 		},
 	}
 	c.Flags().StringVar(&restore, "restore", "", "put this key of the memory back to what it was before the cycle")
+	c.Flags().BoolVar(&files, "files", false, "show what changed in the files of the workspace")
+	c.MarkFlagsMutuallyExclusive("files", "restore")
 	c.Flags().BoolVarP(&unified, "unified", "u", false, "compare the text of the files, as diff -u does")
 	return a.withJSON(c)
 }
@@ -55,7 +64,7 @@ func (a *app) diff(args []string, unified bool) error {
 		return err
 	}
 	if unified {
-		return a.unifiedDiff(h, id)
+		return a.unifiedDiff(h, id, id)
 	}
 	before, err := snapshot(h, h.Before(id), id)
 	if err != nil {
@@ -106,21 +115,26 @@ func missing(h home.Home, path, id string, err error) error {
 	return err
 }
 
-func (a *app) unifiedDiff(h home.Home, id string) error {
-	before, err := os.ReadFile(h.Before(id))
+func (a *app) unifiedDiff(h home.Home, from, to string) error {
+	before, err := os.ReadFile(h.Before(from))
 	if err != nil {
-		return missing(h, h.Before(id), id, err)
+		return missing(h, h.Before(from), from, err)
 	}
-	after, err := os.ReadFile(h.After(id))
+	after, err := os.ReadFile(h.After(to))
 	if err != nil {
-		return missing(h, h.After(id), id, err)
+		return missing(h, h.After(to), to, err)
 	}
+	a.printUnified(h.Rel(h.Before(from)), h.Rel(h.After(to)), string(before), string(after))
+	return nil
+}
+
+// printUnified prints how two texts differ.
+func (a *app) printUnified(wasName, isName, was, is string) {
 	out := terminal(a.stdout)
 	// What a terminal obeys is escaped in a pipe, too, which often ends in one.
-	for line := range strings.Lines(text.Block(udiff.Unified(h.Rel(h.Before(id)), h.Rel(h.After(id)), string(before), string(after)))) {
+	for line := range strings.Lines(text.Block(udiff.Unified(wasName, isName, was, is))) {
 		fmt.Fprintln(a.stdout, out.paint(lineColor(line), strings.TrimSuffix(line, "\n")))
 	}
-	return nil
 }
 
 func lineColor(line string) string {
