@@ -221,6 +221,8 @@ func (b *Box) refuses(path, why string, creates bool) (r Refusal, ok bool) {
 	switch {
 	case longest([]string{"/dev", "/proc"}, path) >= 0: // it has its own
 		return r, false
+	case why == noOwner && unix.Access(real, unix.F_OK) != nil: // as of a signal: "sh: kill: …"
+		return r, false
 	case b.replaced(real) && why == missing:
 		kind := Read
 		if creates {

@@ -50,6 +50,8 @@ func TestRefusals(t *testing.T) {
 		{"Error: EROFS: read-only file system, open '" + at("etc/conf") + "'", []string{"write " + at("etc/conf")}},
 		{"cat: " + at("etc/none") + ": No such file or directory", nil},
 		{"cat: own: Permission denied", nil}, // the program's own doing
+		{"sh: 1: ../etc/kill: Operation not permitted", nil},
+		{"chmod: changing permissions of '../etc/conf': Operation not permitted", []string{"write " + at("etc/conf")}},
 		{"rm: cannot remove '" + at("nowhere/at/all") + "': Permission denied", nil},
 		{"all is well with " + at("secret/key"), nil},
 		{"curl: (6) Could not resolve host: pypi.org", []string{"host pypi.org"}},
