@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"rouse/agent/config"
@@ -113,7 +112,11 @@ func (s *Setup) allowHost(w config.Walls, a Allowed) (Allowance, error) {
 			return Allowance{a, false, "it is in the list"}, nil
 		}
 	}
-	return Allowance{a, true, ""}, nil
+	note := ""
+	if walls, err := s.Walls(); err == nil && walls != nil && !walls.System.Mounts() {
+		note = "but no list can be kept here, so that tools have no network at all: " + walls.Lacks
+	}
+	return Allowance{a, true, note}, nil
 }
 
 func (s *Setup) allowPath(w config.Walls, a Allowed) (Allowance, error) {
@@ -126,6 +129,9 @@ func (s *Setup) allowPath(w config.Walls, a Allowed) (Allowance, error) {
 	if a.Kind == sandbox.Read {
 		there, any, check = append(there, s.Config.Sandbox.Read.Folders()...), w.Read == config.ReadAny, s.Home.CheckRead
 	}
+	if a.Kind == sandbox.Read && path == "/" {
+		return Allowance{}, errors.New("/: name a file or a folder; for all but credentials write read: all under sandbox in rouse.yaml")
+	}
 	if err := check(a.Kind, path); err != nil {
 		return Allowance{}, err
 	}
@@ -137,8 +143,8 @@ func (s *Setup) allowPath(w config.Walls, a Allowed) (Allowance, error) {
 			return Allowance{a, false, "it is in the list, by " + entry}, nil
 		}
 	}
-	if a.Kind == sandbox.Read && slices.Contains([]string{"/", "."}, a.What) {
-		return Allowance{}, errors.New("read: name a file or a folder; for all but credentials write read: all under sandbox in rouse.yaml")
+	if walls, err := s.Walls(); err == nil && walls != nil && walls.Tools().Lets(a.Kind, path) {
+		return Allowance{a, false, "tools " + a.Kind + " all there but what is hidden from them"}, nil
 	}
 	_, err = os.Stat(path)
 	return Allowance{a, true, map[bool]string{true: "it is not there yet"}[os.IsNotExist(err)]}, nil

@@ -239,6 +239,18 @@ func (b *Box) refuses(path, why string, creates bool) (r Refusal, ok bool) {
 	return r, false
 }
 
+// Lets says whether a file that is there can be read, or with the kind Write written.
+func (b *Box) Lets(kind, path string) bool {
+	if b == nil {
+		return true
+	}
+	real := resolved(path)
+	if unix.Access(real, unix.F_OK) != nil || b.replaced(real) {
+		return false
+	}
+	return kind == Write && b.policy.Writes(real) || kind == Read && b.policy.Reads(real)
+}
+
 // replaced says whether a path lies in a folder of which bubblewrap makes one of its
 // own, and what is there outside is not shown in it.
 func (b *Box) replaced(path string) bool {
