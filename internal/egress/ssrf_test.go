@@ -1,13 +1,16 @@
 package egress
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	"rouse/internal/netguard"
 	"rouse/internal/netguard/netguardtest"
 )
 
@@ -143,4 +146,37 @@ func TestPorts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// However a request is written, what is let through is a listed name in its one form.
+func FuzzTarget(f *testing.F) {
+	for _, a := range append(netguardtest.Attacks(), netguardtest.More()...) {
+		u := fmt.Sprintf(a.URL, ":8080")
+		f.Add("GET " + u + " HTTP/1.1\r\nHost: x\r\n\r\n")
+		f.Add("CONNECT " + authority(u) + " HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	f.Add("CONNECT Example.com.:0443 HTTP/1.1\r\n\r\n")
+	f.Add("GET http://a.wild.test:81/?x HTTP/1.0\r\n\r\n")
+	g, err := New([]string{"example.com", "*.wild.test:81", "[::1]:82"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	d := &door{gate: g, guard: netguard.Guard{Named: g.hosts.named, Mend: mend}}
+	f.Fuzz(func(t *testing.T, raw string) {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+		if err != nil {
+			return
+		}
+		host, port, err := d.target(r)
+		if err != nil {
+			return
+		}
+		sub, wild := strings.CutSuffix(host, ".wild.test")
+		switch at := net.JoinHostPort(host, port); {
+		case at == "example.com:80", at == "example.com:443", at == "[::1]:82":
+		case wild && port == "81" && sub != "" && !strings.ContainsAny(sub, "\x00/:@ \r\n%"):
+		default:
+			t.Errorf("%q passed as %s", raw, at)
+		}
+	})
 }
