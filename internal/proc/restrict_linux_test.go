@@ -192,6 +192,19 @@ func TestRestrictTruncates(t *testing.T) {
 	}
 }
 
+// TestRestrictNetworkOnly: a box that lets everything be written still refuses sockets.
+func TestRestrictNetworkOnly(t *testing.T) {
+	s := newSite(t)
+	s.policy = sandbox.Policy{Read: []string{"/"}, Write: []string{"/"}, Network: sandbox.None}
+	box := sandbox.New(s.policy, landlocked(t))
+	if got := sh(t, newRunner(), `echo x >outside/new && mkdir new && mv new home && rm home/key && cat /proc/self/oom_score_adj >/proc/self/oom_score_adj`, Command{Dir: s.dir, Box: box}); !got.OK() {
+		t.Errorf("%v %s", got.Exit, got.out)
+	}
+	if got := attempted(t, newRunner(), Command{Box: box}, "inet", "pair"); got != "inet=EACCES pair=ok" {
+		t.Error(got)
+	}
+}
+
 // TestRestrictLater: what appears while a box is in use.
 func TestRestrictLater(t *testing.T) {
 	s := newSite(t)

@@ -3,7 +3,7 @@ package sandbox
 // bubblewrapKeeps is the column of bubblewrap.
 func bubblewrapKeeps() []keeper {
 	open := func(b *Box) bool { return b.policy.Network == Open }
-	counted := func(b *Box) bool { return b.system.Cgroup == "" && b.system.Counts }
+	counted := func(b *Box) bool { return b.system.Counts }
 	return []keeper{
 		{Hold{OwnFiles, "bubblewrap", ""}, nil},
 		{Hold{Writes, "bubblewrap", ""}, nil},
@@ -24,6 +24,7 @@ func bubblewrapKeeps() []keeper {
 func landlockKeeps() []keeper {
 	abi := func(n int) func(*Box) bool { return func(b *Box) bool { return b.system.Landlock >= n } }
 	sockets := func(b *Box) bool { return b.policy.UnixSockets }
+	const seen = "command lines of others are seen, and the user's terminals can be read"
 	const wrap = "; bubblewrap would (apt install bubblewrap)"
 	return []keeper{
 		{Hold{OwnFiles, "Landlock", "their names, sizes and times are seen"}, abi(3)},
@@ -37,8 +38,8 @@ func landlockKeeps() []keeper {
 		{Hold{Hosts, "", "no list can be kept, so there is no network at all" + wrap + " keep it"}, nil},
 		{Hold{Services, "", "Landlock cannot tell one unix socket from another: unix_sockets: false"}, sockets},
 		{Hold{Services, "seccomp", ""}, nil},
-		{Hold{Processes, "Landlock", ""}, abi(6)},
-		{Hold{Processes, "Landlock", "signals reach the user's other processes: Linux 6.12 or bubblewrap would keep them off"}, nil},
+		{Hold{Processes, "Landlock", seen}, abi(6)},
+		{Hold{Processes, "Landlock", seen + ", and signals reach the user's other processes, Rouse too: Linux 6.12 or bubblewrap would keep them off"}, nil},
 		{Hold{Tree, "", "what a killed Rouse leaves is ended at its next wake" + wrap + " end it at once"}, nil},
 		{Hold{Privileges, "no_new_privs", ""}, nil},
 	}

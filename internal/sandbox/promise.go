@@ -88,13 +88,9 @@ func (p Policy) asks(what Promise) bool {
 
 // bothKeep is what either back-end keeps in the same way.
 func bothKeep() []keeper {
-	inCgroup := func(b *Box) bool { return b.system.Cgroup != "" }
-	const more = "of each process, not of all together: that takes a unit of systemd with Delegate=yes"
 	return []keeper{
-		{Hold{Memory, "cgroup", ""}, inCgroup},
-		{Hold{Memory, "rlimit", more}, nil},
-		{Hold{Count, "cgroup", ""}, inCgroup},
-		{Hold{Count, "", "the number of processes is not bounded: that takes a unit of systemd with Delegate=yes"}, nil},
+		{Hold{Memory, "rlimit", "of each process, not of all together"}, nil},
+		{Hold{Count, "", "the number of processes is not bounded: bubblewrap bounds that of an ordinary user, not of root"}, nil},
 	}
 }
 

@@ -12,7 +12,7 @@ func TestHolds(t *testing.T) {
 	}
 	for name, s := range map[string]System{
 		"nothing": {}, "first ABI": {Landlock: 1, Seccomp: true, Tracing: true}, "no seccomp": {Landlock: 7, Tracing: true},
-		"not traced": {Landlock: 7, Seccomp: true}, "old": {Landlock: 2, Seccomp: true, Tracing: true}, "new": {Landlock: 7, Seccomp: true, Tracing: true, Cgroup: "/x"},
+		"not traced": {Landlock: 7, Seccomp: true}, "old": {Landlock: 2, Seccomp: true, Tracing: true}, "new": {Landlock: 7, Seccomp: true, Tracing: true},
 	} {
 		for _, p := range policies {
 			b := New(p, s)

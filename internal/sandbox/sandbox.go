@@ -64,8 +64,8 @@ type Policy struct {
 
 // Limits bound the processes of one call; 0 is no bound.
 type Limits struct {
-	Memory    int64         // bytes: of all together in a cgroup, of each one's data elsewhere
-	Processes int           // in a cgroup only
+	Memory    int64         // bytes: of each one's data
+	Processes int           // by bubblewrap, for others than root
 	OpenFiles int           // of each
 	FileSize  int64         // bytes of one file
 	CPU       time.Duration // of each, in whole seconds
@@ -140,7 +140,6 @@ type System struct {
 	Tracing    bool   // a child can be held before its first instruction
 	Counts     bool   // processes are counted in each user namespace
 	Broken     func() // is told, unless nil, where bubblewrap does not work after all
-	Cgroup     string // a folder of cgroup v2 in which cgroups with controllers can be made; "" is none
 }
 
 // ErrNone means that this machine has nothing to confine a process with.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -35,12 +36,9 @@ const (
 // tree sorts what a policy names, and what every program needs, by path.
 func (p Policy) tree() *node {
 	root := &node{}
-	root.name("/dev", asDevices)
-	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"} {
-		root.name("/dev/"+name, asDevice)
+	if !slices.Contains(p.Write, "/") {
+		root.needed()
 	}
-	root.name("/dev/shm", asWrite)
-	root.name("/proc", asRead)
 	for _, list := range []struct {
 		as    kind
 		paths []string
@@ -53,6 +51,16 @@ func (p Policy) tree() *node {
 	}
 	root.resolve("", 0)
 	return root
+}
+
+// needed names what every program needs.
+func (n *node) needed() {
+	n.name("/dev", asDevices)
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"} {
+		n.name("/dev/"+name, asDevice)
+	}
+	n.name("/dev/shm", asWrite)
+	n.name("/proc", asRead)
 }
 
 // name says what a path is.
