@@ -153,7 +153,7 @@ func TestBoxFiles(t *testing.T) {
 		"home/hidden/f": "-", "home/hidden/notes/new": "-", "home/hidden/own/f": "rw", "home/hidden/own/new": "w", "home/secret": "-", "home/link/f": "-", "real/f": "-",
 		"home/a b'\"$x\n": "-", "home/rules": "r", "home/readonly/f": "r", "home/workspace/f": "rw", "home/workspace/below/new": "w",
 		"elsewhere/f": "r", "elsewhere/new": "", "home/gone": "", "home/new": "", "home/temp/file": "w",
-		"/etc/passwd": "r", "/dev/null": "w", "/dev/shm/new": "w", "/tmp/new": "w", "/run/new": "", "/sys/new": "",
+		"/etc/passwd": "r", "/dev/null": "w", "/dev/shm/new": "w", "/tmp/new": "w", "/run/new": "w", "/sys/new": "",
 	}
 	var paths []string
 	for path := range can {
@@ -178,11 +178,14 @@ func TestBoxFiles(t *testing.T) {
 			t.Errorf("%s holds %q", name, b)
 		}
 	}
+	if _, err := os.Stat("/run/new"); err == nil {
+		t.Error("/run is that of the machine")
+	}
 	if _, err := os.Stat(r.dir + "/home/temp/new"); err != nil {
 		t.Errorf("/tmp is another folder: %v", err)
 	}
-	if got := r.sh(`exec 2>/dev/null; cd ..; ls hidden; mv workspace w || mv hidden h || rm -r hidden/notes || chmod 700 hidden || mkdir -p hidden/scratch || umount hidden || ls ../real/f
-ls /run; test -w /proc/sys/kernel/core_pattern && echo the machine can be changed; test -w /sys/kernel && echo it can`, Command{}).out; strings.TrimSpace(got) != "own" && got != "" {
+	if got := r.sh(`exec 2>/dev/null; cd ..; ls /run; ls hidden; mv workspace w || mv hidden h || rm -r hidden/notes || chmod 700 hidden || mkdir -p hidden/scratch || umount hidden || ls ../real/f
+test -w /proc/sys/kernel/core_pattern && echo the machine can be changed; test -w /sys/kernel && echo it can`, Command{}).out; strings.TrimSpace(got) != "own" && got != "" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"rouse/internal/sandbox"
 )
@@ -168,6 +169,25 @@ func TestBoxProbe(t *testing.T) {
 		c.Env = append(os.Environ(), "HELPER=room", "HELPER_ROOM="+r.dir)
 		if out, err := c.CombinedOutput(); !strings.Contains(string(out), want) {
 			t.Errorf("%q: got %v, %s, want %s", argv, err, out, want)
+		}
+	}
+}
+
+// TestBoxLimits: the limits are the command's and that of nobody else.
+func TestBoxLimits(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	r.policy.Limits = sandbox.Limits{Memory: 64 << 20, Processes: 20, OpenFiles: 50, FileSize: 1 << 20, CPU: time.Hour}
+	for _, network := range []sandbox.Network{sandbox.None, sandbox.Open} {
+		r.policy.Network = network
+		got := r.sh(`exec 2>/dev/null; ulimit -n; ulimit -t; (head -c 2000000 /dev/zero > big); stat -c %s big; head -c 200000000 /dev/zero | tail -n 1 2>&1 | head -c 1000 | grep -c memory; exec 2>&1; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do sleep 1000 & done`, Command{})
+		if !strings.HasPrefix(got.out, "50\n3600\n1048576\n1\n") {
+			t.Errorf("%s: got %s", network, got.out)
+		}
+		if s := sandbox.Look(); strings.Contains(got.out, "fork") != s.Counts {
+			t.Errorf("%s: processes counted: %v, got %s", network, s.Counts, got.out)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type view struct {
 	found map[string]sight
 	links map[string]string // on the way to what can be seen
 	lent  string            // the folder that is /tmp
+	there disk
 }
 
 // ownFolders are always the sandbox's.
@@ -36,7 +37,7 @@ var ownFolders = []string{"/dev", "/proc"}
 
 // view gathers what a policy shows.
 func (p Policy) view() view {
-	v := view{found: map[string]sight{"/": absent}, links: map[string]string{}}
+	v := view{found: map[string]sight{"/": absent}, links: map[string]string{}, there: disk{}}
 	v.put(seen, p.Read...)
 	v.put(open, append([]string{p.Temp, p.Cache}, p.Write...)...)
 	m := readMounts()
@@ -56,10 +57,10 @@ func (p Policy) view() view {
 // It gives the folders of what is not there.
 func (v view) protect(m mountTable, s sight, paths []string) (dirs []string) {
 	for _, path := range paths {
-		real, _, ok := follow(path)
+		real, _, ok := v.there.follow(path)
 		if ok {
-			v.put(s, append(m.others(real), real)...)
-		} else if dir, _, ok := follow(filepath.Dir(path)); ok {
+			v.put(s, append(m.others(v.there, real), real)...)
+		} else if dir, _, ok := v.there.follow(filepath.Dir(path)); ok {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -91,7 +92,7 @@ func (v view) close(dir string) {
 // put says what is seen at paths, as far as they are there. Later ones win.
 func (v view) put(s sight, paths ...string) {
 	for _, path := range paths {
-		real, links, ok := follow(path)
+		real, links, ok := v.there.follow(path)
 		if !ok || path == "" {
 			continue
 		}
@@ -104,7 +105,7 @@ func (v view) put(s sight, paths ...string) {
 
 // show shows a file that has to be seen, if it is not.
 func (v view) show(path string) {
-	real, _, ok := follow(path)
+	real, _, ok := v.there.follow(path)
 	if s, _ := v.at(real); ok && s < seen {
 		v.found[real] = seen
 	}
@@ -181,7 +182,7 @@ func (v view) folder(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, links, ok := follow(dir)
+	real, links, ok := v.there.follow(dir)
 	if s, at := v.at(real); ok && (s > own || s == own && at == real) {
 		for link := range links {
 			if s, at := v.at(link); s < seen && (at == "/tmp" || v.links[link] == "") {
@@ -193,8 +194,10 @@ func (v view) folder(dir string) (string, error) {
 	return "", fmt.Errorf("the folder %s cannot be seen from inside", dir)
 }
 
-// mounts are bubblewrap's arguments that make the view, the shorter paths first. What
-// is empty is closed to writers at the end, when all that is in it is there.
+// mounts are bubblewrap's arguments that make the view, the shorter paths first: as few
+// as can be, as bubblewrap reads the list of all mounts for most of them, which takes
+// a tenth of a millisecond and more. What is empty is closed to writers at the end,
+// when all that is in it is there.
 func (v view) mounts() []string {
 	var args, last []string
 	for _, path := range v.order() {
@@ -238,7 +241,7 @@ func (v view) mount(path string) (args []string, empty bool) {
 	case path == "/tmp" && s == own:
 		return []string{"--bind", v.lent, path}, false
 	case s == own:
-		return []string{"--perms", "0755", "--tmpfs", path}, true
+		return []string{"--perms", "0755", "--tmpfs", path}, false
 	case s == open:
 		return []string{"--bind", path, path}, false
 	case s == seen && (above != seen || path == "/"):
@@ -253,7 +256,7 @@ func (v view) mount(path string) (args []string, empty bool) {
 // so get out, is read only.
 func process() []string {
 	args := []string{"--proc", "/proc"}
-	for _, name := range []string{"sys", "fs", "acpi", "scsi", "mtrr"} {
+	for _, name := range []string{"sys", "acpi", "scsi"} {
 		if path := "/proc/" + name; os.Geteuid() == 0 && unix.Access(path, unix.F_OK) == nil {
 			args = append(args, "--ro-bind", path, path)
 		}
@@ -262,9 +265,9 @@ func process() []string {
 }
 
 // hide puts what cannot be got at in the place of something. A folder lets pass to
-// what is seen in it.
+// what is seen in it; its mode tells others than root that they may not write there.
 func (v view) hide(path string) (args []string, empty bool) {
-	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+	if info := v.there.look(path); info == nil || !info.IsDir() {
 		return []string{"--ro-bind", "/dev/null", path}, false // devices cannot be opened there
 	}
 	mode := "0000"
@@ -273,33 +276,5 @@ func (v view) hide(path string) (args []string, empty bool) {
 			mode = "0111"
 		}
 	}
-	return []string{"--perms", mode, "--tmpfs", path}, true
-}
-
-// follow is a path without links, the links on the way, and whether it is there.
-func follow(path string) (real string, links map[string]string, ok bool) {
-	links, real = map[string]string{}, "/"
-	rest := strings.Split(path, "/")
-	for len(rest) > 0 {
-		next := filepath.Join(real, rest[0])
-		rest = rest[1:]
-		info, err := os.Lstat(next)
-		if err != nil || len(links) > 40 {
-			return "", nil, false
-		}
-		if info.Mode()&os.ModeSymlink == 0 {
-			real = next
-			continue
-		}
-		target, err := os.Readlink(next)
-		if err != nil {
-			return "", nil, false
-		}
-		links[next] = target
-		rest = append(strings.Split(target, "/"), rest...)
-		if filepath.IsAbs(target) {
-			real = "/"
-		}
-	}
-	return real, links, true
+	return []string{"--perms", mode, "--tmpfs", path}, os.Geteuid() == 0
 }

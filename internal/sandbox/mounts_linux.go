@@ -14,18 +14,25 @@ type mountTable []mount
 
 func readMounts() (m mountTable) {
 	text, _ := os.ReadFile("/proc/self/mountinfo")
-	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 4 {
-			m = append(m, mount{f[2], plain.Replace(f[3]), plain.Replace(f[4])})
+		if f := strings.SplitN(line, " ", 6); len(f) == 6 {
+			m = append(m, mount{f[2], plain(f[3]), plain(f[4])})
 		}
 	}
 	return m
 }
 
+// plain is a path as it is, without the octal numbers that stand for blanks.
+func plain(path string) string {
+	if !strings.Contains(path, `\`) {
+		return path
+	}
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
+}
+
 // others are the paths beside a real one by which the same file is reached, because
 // what holds it is mounted more than once.
-func (m mountTable) others(path string) (paths []string) {
+func (m mountTable) others(there disk, path string) (paths []string) {
 	var of mount
 	for _, o := range m {
 		if below(o.point, path) && len(o.point) >= len(of.point) {
@@ -33,13 +40,13 @@ func (m mountTable) others(path string) (paths []string) {
 		}
 	}
 	inner := filepath.Join(of.root, strings.TrimPrefix(path, of.point))
-	info, err := os.Lstat(path)
+	info := there.look(path)
 	for _, o := range m {
-		if o.device != of.device || o == of || !below(o.root, inner) || err != nil {
+		if o.device != of.device || o == of || !below(o.root, inner) {
 			continue
 		}
 		other := filepath.Join(o.point, strings.TrimPrefix(inner, o.root))
-		if same, err := os.Lstat(other); err == nil && other != path && os.SameFile(info, same) {
+		if same := there.look(other); same != nil && other != path && os.SameFile(info, same) {
 			paths = append(paths, other)
 		}
 	}
