@@ -44,7 +44,7 @@ type Sandbox struct {
 	// Hosts are those of a listed network: a.example, *.a.example or a.example:8443.
 	Hosts       List  `yaml:"hosts"`
 	UnixSockets *bool `yaml:"unix_sockets"`
-	// These bound a call; 0 is no bound.
+	// These bound each process, and Processes those of a call; 0 is no bound.
 	Memory    Size     `yaml:"memory"`
 	Processes Whole    `yaml:"processes"`
 	OpenFiles Whole    `yaml:"open_files"`
