@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"rouse/agent/model/modeltest"
@@ -55,6 +56,9 @@ func coldCycle(p programs, n int) error {
 		return err
 	}
 	if err := os.Mkdir(plain, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(home, "rouse.yaml"), nil, 0o600); err != nil { // the bare program has no walls
 		return err
 	}
 	ready := func() error { return renew(home, task) }
@@ -162,7 +166,7 @@ func oldCycles(p programs, n int) error {
 		if err != nil {
 			return err
 		}
-		difference(verb, costs)
+		adds(verb, costs, maxAge)
 	}
 	return nil
 }

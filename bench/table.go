@@ -21,12 +21,12 @@ func compare(name string, costs [][]cost, of func(cost) float64, goal float64) {
 	fmt.Println()
 }
 
-// difference prints the wall time of two commands and the median of what the
-// first one adds, run by run.
-func difference(name string, costs [][]cost) {
+// adds prints the wall time of two commands and the median of what the first one
+// adds, run by run.
+func adds(name string, costs [][]cost, goal float64) {
 	a, b := figures(costs[0], wall), figures(costs[1], wall)
 	more := median(pairs(a, b, func(x, y float64) float64 { return x - y }))
-	fmt.Printf("  %-34s %-26s %-26s %+.2f, goal %d  %s\n", name, spread(a), spread(b), more, maxAge, verdict(more <= maxAge))
+	fmt.Printf("  %-34s %-26s %-26s %+.2f, goal %g  %s\n", name, spread(a), spread(b), more, goal, verdict(more <= goal))
 }
 
 // bounded prints the peak memory of a command, of which the median has a goal.

@@ -126,7 +126,7 @@ func (s *Setup) others() (homes []string) {
 	}
 	homes = append(homes, folders(s.crontab(), InCrontab)...)
 	own := home.Resolved(s.Home.Dir)
-	homes = slices.DeleteFunc(all(homes), func(dir string) bool { return dir == own || strings.HasPrefix(own, dir+"/") })
+	homes = slices.DeleteFunc(newLay().all(homes), func(dir string) bool { return dir == own || strings.HasPrefix(own, dir+"/") })
 	slices.Sort(homes)
 	return slices.Compact(homes)
 }

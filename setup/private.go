@@ -60,29 +60,23 @@ func systemCredentials() []credential {
 	}
 }
 
-// private are the credentials that are there and that Rouse could read: those in the
-// homes of a user, and those of the machine.
-func private(users ...string) (paths []string) {
+// private are the credentials that are there and that Rouse could read, without links:
+// those in the homes of a user, and those of the machine.
+func (l *lay) private(users ...string) (paths []string) {
 	for _, user := range users {
 		for _, c := range usersCredentials() {
-			paths = append(paths, there(user+"/", c.names)...)
+			for name := range strings.FieldsSeq(c.names) {
+				paths = append(paths, l.find(user, name)...)
+			}
 		}
 	}
 	for _, c := range systemCredentials() {
-		paths = append(paths, there("", c.names)...)
-	}
-	return paths
-}
-
-// there are the names that can be read behind a prefix.
-func there(prefix, names string) (paths []string) {
-	for name := range strings.FieldsSeq(names) {
-		path := prefix + name
-		if strings.Contains(name, "*") {
-			found, _ := filepath.Glob(path) // the pattern is ours
-			paths = append(paths, found...)
-		} else if unix.Access(path, unix.R_OK) == nil {
-			paths = append(paths, path)
+		for path := range strings.FieldsSeq(c.names) {
+			if dir, name := filepath.Split(path); strings.Contains(name, "*") {
+				paths = append(paths, l.find(filepath.Clean(dir), name)...)
+			} else if unix.Access(path, unix.R_OK) == nil {
+				paths = append(paths, l.real(path))
+			}
 		}
 	}
 	return paths
@@ -99,8 +93,8 @@ func systemFolders() []string {
 
 // programs are the folders outside of these in which the programs of a PATH lie, with
 // what belongs to them: beside a bin there mostly is a lib.
-func programs(path, user string) (dirs []string) {
-	for _, dir := range filepath.SplitList(path) {
+func programs(path []string, user string) (dirs []string) {
+	for _, dir := range path {
 		top := filepath.Dir(dir)
 		switch {
 		case !filepath.IsAbs(dir):

@@ -90,31 +90,30 @@ func gate(hosts []string) *egress.Gate {
 
 // policy is that of tools.
 func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy {
-	dir, person := home.Resolved(w.home.Dir), proc.Lookup(w.env, "HOME")
+	l := newLay()
 	p := sandbox.Policy{
-		Write: append(all(w.Write), home.Resolved(workspace)), Read: all(w.Folders), Network: w.Network, Limits: w.Limits, UnixSockets: w.UnixSockets,
-		Temp: home.Resolved(w.home.Temp()), Cache: home.Resolved(w.home.Cache()),
+		Write: l.all(append(slices.Clone(w.Write), workspace)), Read: l.all(w.Folders), Network: w.Network, Limits: w.Limits, UnixSockets: w.UnixSockets,
+		Temp: l.real(w.home.Temp()), Cache: l.real(w.home.Cache()),
 	}
 	if w.Posture == config.Open {
 		p.Write = []string{"/"}
 	}
-	needed := slices.Concat(certificates(w.env), programs(proc.Lookup(w.env, "PATH"), person), interpreter(python, w.env))
+	path, person := filepath.SplitList(proc.Lookup(w.env, "PATH")), proc.Lookup(w.env, "HOME")
 	if w.Read == config.ReadSystem {
-		p.Read = slices.Concat(p.Read, systemFolders(), all(needed))
+		p.Read = slices.Concat(p.Read, systemFolders(), l.all(slices.Concat(certificates(w.env), programs(path, person), interpreter(python, w.env))))
 	} else {
-		p.Read = append(append(p.Read, "/"), slices.DeleteFunc(all(needed), plain)...)
+		p.Read = slices.Concat(p.Read, []string{"/"}, l.all(slices.DeleteFunc(append(certificates(w.env), programs(slices.DeleteFunc(path, plain), person)...), plain)))
 	}
 	if w.Read != config.ReadAny {
-		named := slices.Concat(w.Folders, w.Write) // what the operator names is meant
-		p.Hidden = slices.DeleteFunc(slices.Concat(private(persons(person)...), homes), func(path string) bool { return slices.Contains(named, path) })
-		p.Hidden = all(p.Hidden)
+		named := slices.Concat(p.Read, p.Write) // what the operator names is meant
+		p.Hidden = slices.DeleteFunc(append(l.private(persons(person)...), homes...), func(path string) bool { return slices.Contains(named, path) })
 	}
 	for _, o := range home.Owned() {
-		switch path := filepath.Join(dir, o.Name); o.Access {
+		switch path := l.real(filepath.Join(w.home.Dir, o.Name)); o.Access {
 		case home.Hidden:
-			p.Hidden = append(p.Hidden, home.Resolved(path))
+			p.Hidden = append(p.Hidden, path)
 		case home.ReadOnly:
-			p.ReadOnly = append(p.ReadOnly, home.Resolved(path))
+			p.ReadOnly = append(p.ReadOnly, path)
 		}
 	}
 	return p
@@ -124,15 +123,6 @@ func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy 
 // and a /run of its own.
 func plain(path string) bool {
 	return !strings.HasPrefix(path, "/tmp/") && !strings.HasPrefix(path, "/run/")
-}
-
-// all are paths without links.
-func all(paths []string) []string {
-	real := make([]string, len(paths))
-	for i, path := range paths {
-		real[i] = home.Resolved(path)
-	}
-	return real
 }
 
 // persons are the homes of the user: that of the environment, and that of the system.
@@ -213,10 +203,11 @@ func (w *Walls) Server(s mcp.Server) *sandbox.Box {
 	if dir, err := filepath.Abs(s.Dir); err == nil {
 		s.Dir = dir
 	}
-	p.Write = append(slices.Clone(p.Write), all(s.Sandbox.Write)...)
-	p.Read = slices.Concat(p.Read, all(s.Sandbox.Read), all([]string{w.home.Dir, s.Dir}))
+	l := newLay()
+	p.Write = slices.Concat(p.Write, l.all(s.Sandbox.Write))
+	p.Read = slices.Concat(p.Read, l.all(s.Sandbox.Read), l.all([]string{w.home.Dir, s.Dir}))
 	if filepath.IsAbs(s.Command) {
-		p.Read = append(p.Read, home.Resolved(s.Command))
+		p.Read = append(p.Read, l.real(s.Command))
 	}
 	p.Network = cmp.Or(s.Sandbox.Network, sandbox.Open)
 	return w.made(p, w.Hosts)
