@@ -68,8 +68,7 @@ func TestScript(t *testing.T) {
 				if o := made(); o.code != 0 {
 					ts.Fatalf("%s", o.stderr)
 				}
-				ts.Check(os.MkdirAll(ts.MkAbs(args[0]), 0o700))
-				ts.Check(os.Symlink(first.path("notebooks/lab/venv"), ts.MkAbs(args[0]+"/venv")))
+				ts.Check(os.CopyFS(ts.MkAbs(args[0]+"/venv"), os.DirFS(first.path("notebooks/lab/venv")))) // a link would lead through walls
 			},
 		},
 		Condition:          conditions(t),
