@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"rouse/internal/sandbox"
 )
 
 // attempt makes the test binary try what a hostile program would, in a box, and say of
@@ -81,6 +84,7 @@ func attempts() map[string]func(arg string) error {
 		"killThread":  eachThread(func(id string) error { return unix.Kill(number(id), 0) }),
 		"readThread":  eachThread(func(id string) error { _, err := os.ReadFile("/proc/" + id + "/environ"); return err }),
 		"traceThread": eachThread(func(id string) error { return unix.PtraceAttach(number(id)) }),
+		"nested":      nested,
 		"abstract": func(name string) error {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 			if err == nil {
@@ -89,6 +93,16 @@ func attempts() map[string]func(arg string) error {
 			return err
 		},
 	}
+}
+
+// nested starts a program in a box of its own, as a Rouse does that a tool runs.
+func nested(dir string) error {
+	box := sandbox.New(sandbox.Policy{Read: []string{"/"}, Write: []string{dir}, Network: sandbox.Open, Limits: sandbox.Limits{OpenFiles: 20}}, sandbox.Look())
+	e, err := newRunner().Run(context.Background(), Command{Argv: []string{"sh", "-c", "exit $(ulimit -n)"}, Box: box})
+	if err == nil && e.Code != 20 {
+		err = errors.New(e.String())
+	}
+	return err
 }
 
 // eachThread tries something with each thread of a process, until one lets it.

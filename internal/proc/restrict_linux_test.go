@@ -84,6 +84,7 @@ func TestRestrictFiles(t *testing.T) {
 				{`f=/dev/shm/rouse.$$; echo x >$f && rm $f`, true},
 				{`cd home/work && mkdir a b && echo x >a/x && mv a/x b/y && ln b/y a/z && ln -s y b/l && rm -r a && mkfifo f && : >b/y`, true},
 				{`echo x >"$TMPDIR/x" && mkdir -p "$XDG_CACHE_HOME/y"`, true},
+				{`echo x >/dev/stdout && echo x | tee /dev/stderr >/dev/fd/1 && cat </dev/null`, true},
 				{`cp /bin/true home/work/program && home/work/program`, true},
 				{`echo x >outside/new`, false},
 				{`echo x >>outside/file`, false},
@@ -155,6 +156,7 @@ func TestRestrictCalls(t *testing.T) {
 		try(s.policy, fmt.Sprintf("truncate:%[1]s=%[2]s empty:%[1]s=EACCES empty3:%[1]s=EACCES append:%[1]s=EACCES rewrite:%[1]s=EACCES", file, truncated))
 		try(s.policy, fmt.Sprintf("read:%[1]s=ok rewrite:%[1]s=ok append:%[1]s=ok device:%[2]s=EACCES", s.at("home/work/kept/file"), s.at("home/work/disk")))
 		try(s.policy, fmt.Sprintf("kill:%[1]d=%[2]s limit:%[1]d=EPERM limits:%[1]d=ok ownLimit=ok memory:%[1]d=EPERM killThread:%[1]d=%[2]s readThread:%[1]d=EACCES traceThread:%[1]d=EPERM mount:%[3]s=EPERM", os.Getpid(), signal, s.dir))
+		try(s.policy, "nested:"+s.at("home/work")+"=ok")
 		try(s.policy, "inet=EACCES inet6=EACCES netlink=EACCES unix=EACCES pair=ok packets=ok datagrams=EACCES raw=EACCES uring=ENOSYS keys=EPERM bpf=EPERM")
 		p := s.policy
 		p.UnixSockets = true

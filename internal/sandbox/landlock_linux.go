@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -29,23 +28,19 @@ func (b *Box) restrict(c Child) (*Confined, error) {
 	return &Confined{Child: c, started: func(pid int) (int, error) { return pid, b.tell(pid, set) }}, nil
 }
 
-// tell restricts a child that is held, and lets it go. One that was killed meanwhile
-// is no error.
+// tell restricts a child that is held, and lets it go.
 func (b *Box) tell(pid, set int) error {
-	err := stopped(pid)
-	if err == nil {
-		err = tell(pid, b.rules.calls(set))
+	if err := stopped(pid); err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.policy.Limits.set(pid)
+	limits, err := b.policy.Limits.calls(pid)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = detach(pid)
+	if err := tell(pid, append(limits, b.rules.calls(set)...)); err != nil {
+		return err
 	}
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	return err
+	return detach(pid)
 }
 
 // rules are what a child takes on. They are made when the first

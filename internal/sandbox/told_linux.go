@@ -125,27 +125,26 @@ func run(pid int, start, list uint64, calls []call) error {
 	return saved.set(pid)
 }
 
-// stopped waits until a child stops. One that ends instead is as good as not there,
-// and is left to be reaped.
+// stopped waits until a child stops. One that ends instead is left to be reaped.
 func stopped(pid int) error {
 	for {
 		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED, nil); err {
 		case unix.EINTR:
 		case unix.ECHILD:
-			return unix.ESRCH
+			return errors.New("it ended before it was confined")
 		default:
 			return err
 		}
 	}
 }
 
-// write writes to the child's memory.
+// write writes to the child's memory, at once where the kernel can.
 func write(pid int, address uint64, b []byte) error {
 	from := []unix.Iovec{{Base: &b[0], Len: uint64(len(b))}}
 	to := []unix.RemoteIovec{{Base: uintptr(address), Len: len(b)}}
 	n, err := unix.ProcessVMWritev(pid, from, to, 0)
-	if err == nil && n != len(b) {
-		err = unix.EFAULT
+	if err != nil || n != len(b) {
+		_, err = unix.PtracePokeData(pid, uintptr(address), b)
 	}
 	return err
 }
