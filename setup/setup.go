@@ -174,12 +174,17 @@ func (s *Setup) readServers() (mcp.Config, error) {
 		return c, err
 	}
 	s.Hide(c.Secrets())
+	if s.Config.Walls().Posture == config.NoPosture {
+		return c, nil
+	}
 	for i, server := range c.Servers {
+		problem := server.Sandbox.Problem
 		for _, path := range server.Sandbox.Write {
 			if err := s.Home.CheckWrite("sandbox: write", path); err != nil {
-				c.Servers[i].Problem = cmp.Or(server.Problem, err.Error())
+				problem = err.Error()
 			}
 		}
+		c.Servers[i].Problem = cmp.Or(server.Problem, problem)
 	}
 	return c, nil
 }

@@ -30,9 +30,18 @@ func TestSandboxOfOwnFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", list, err, want)
 		}
 	}
-	s := open(t, map[string]string{".mcp.json": `{"mcpServers": {"x": {"command": "a", "sandbox": {"write": ["logs"]}}, "y": {"command": "a"}}}`})
-	if c, err := s.Servers(); err != nil || !strings.Contains(c.Servers[0].Problem, "sandbox: write ") || c.Servers[1].Problem != "" {
-		t.Errorf("%+v, %v", c.Servers, err)
+	servers := `{"mcpServers": {"x": {"command": "a", "sandbox": {"write": ["logs"]}}, "y": {"command": "a", "sandbox": {"on": true}}}}`
+	for posture, want := range map[string][2]string{"": {}, "posture: careful\n": {"sandbox: write ", `sandbox: unknown field "on"`}} {
+		s := open(t, map[string]string{".mcp.json": servers, "rouse.yaml": posture})
+		c, err := s.Servers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range want {
+			if got := c.Servers[i].Problem; !strings.Contains(got, want) || (got == "") != (want == "") {
+				t.Errorf("%q, server %d: %q, want %q", posture, i, got, want)
+			}
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ func checkWalls(s *setup.Setup) (checks []setup.Check) {
 	case w == nil && s.Config.Walls().Posture != "":
 		return []setup.Check{{Check: "sandbox", OK: true, Found: "off: tools reach all that you can", Hint: "for walls remove sandbox.mode: off from rouse.yaml"}}
 	case w == nil:
-		return []setup.Check{{Check: "sandbox", OK: true, Found: setup.NoPosture}}
+		return append(checkIdle(s), setup.Check{Check: "sandbox", OK: true, Found: setup.NoPosture})
 	}
 	if err := s.Unwalled(); err != nil {
 		checks = append(checks, setup.Check{Check: "sandbox", Found: err.Error()})
@@ -23,6 +23,18 @@ func checkWalls(s *setup.Setup) (checks []setup.Check) {
 	checks = append(checks, setup.Check{Check: "sandbox", OK: true, Found: w.String(), Hint: w.Lacks})
 	for _, h := range w.Holds() {
 		checks = append(checks, checkHold(h))
+	}
+	return checks
+}
+
+// checkIdle names the sandboxes of servers that hold nothing, as the home has no walls.
+func checkIdle(s *setup.Setup) (checks []setup.Check) {
+	c, _ := s.Servers() // who needs them is told
+	for _, server := range c.Servers {
+		if server.Sandbox.Set() {
+			checks = append(checks, setup.Check{Check: "sandbox", Found: "that of the MCP server " + server.Name + " in .mcp.json holds nothing in a home without a posture",
+				Hint: "add the line posture: careful to rouse.yaml"})
+		}
 	}
 	return checks
 }

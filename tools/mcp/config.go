@@ -130,7 +130,7 @@ func resolve(e named, dir string, vars Variables) Server {
 	s := Server{
 		Name: e.name, Command: x.text(e.Command), Args: x.list(e.Args), Env: x.table(e.Env),
 		URL: x.text(e.URL), Headers: x.table(e.Headers), Dir: dir, Disabled: e.Disabled, Source: e.source(),
-		Include: e.Include, Exclude: e.Exclude,
+		Include: e.Include, Exclude: e.Exclude, Sandbox: sandboxOf(e.Sandbox, dir, expander{Variables: vars}),
 	}
 	if cwd := x.text(e.Cwd); filepath.IsAbs(cwd) {
 		s.Dir = filepath.Clean(cwd)
@@ -141,9 +141,6 @@ func resolve(e named, dir string, vars Variables) Server {
 	s.Timeout, err = timeLimit("timeout", e.Timeout)
 	if err == nil {
 		s.StartTimeout, err = timeLimit("start_timeout", e.StartTimeout)
-	}
-	if err == nil {
-		s.Sandbox, err = readSandbox(e.Sandbox, dir, &x)
 	}
 	if err == nil {
 		err = s.check(e.Type)

@@ -192,10 +192,6 @@ func TestEntryProblems(t *testing.T) {
 		{`{"command": "a", "timeout": "soon"}`, "timeout"},
 		{`{"command": "a", "start_timeout": "soon"}`, "start_timeout"},
 		{`{"command": "a", "exclude": ["[a"]}`, `"[a" is no pattern`},
-		{`{"command": "a", "sandbox": {"network": "some"}}`, `sandbox: network "some": use open, listed or none`},
-		{`{"command": "a", "sandbox": {"netwrok": "none"}}`, `sandbox: unknown field "netwrok"; write {"network": "open"`},
-		{`{"command": "a", "sandbox": {"read": "all"}}`, `write {"network": "open", "read": [], "write": []}`},
-		{`{"command": "a", "sandbox": {"write": ["~you/x"]}}`, `sandbox: write "~you/x": name a file or a folder`},
 		{`{"command": "/no/such/program"}`, "/no/such/program"},
 	}
 	for _, tt := range tests {
@@ -207,6 +203,28 @@ func TestEntryProblems(t *testing.T) {
 		s := r.start(append(c.Servers, r.server("good", "good"))...)
 		if !has(s.Problems(), tt.want) || len(s.Problems()) != 1 || len(s.Tools()) != 2 {
 			t.Errorf("%s: got %q, want %s", tt.entry, s.Problems(), tt.want)
+		}
+	}
+}
+
+// TestSandboxProblems: a sandbox that cannot be meant is known as such, and costs the
+// entry nothing in itself: the key may be another client's.
+func TestSandboxProblems(t *testing.T) {
+	for sandbox, want := range map[string]string{
+		`{"network": "some"}`:     `sandbox: network "some": use open, listed or none`,
+		`{"netwrok": "none"}`:     `sandbox: unknown field "netwrok"; write {"network": "open"`,
+		`{"read": "all"}`:         `write {"network": "open", "read": [], "write": []}`,
+		`{"write": ["~you/x"]}`:   `sandbox: write "~you/x": name a file or a folder`,
+		`{"write": ["${NO}/x"]}`:  "variables that are set",
+		`{"read": ["${TOKEN}"]}`:  "",
+		`{"read": ["", "/data"]}`: `sandbox: read "": name a file or a folder`,
+	} {
+		c, err := parse([]byte(`{"mcpServers": {"x": {"command": "a", "sandbox": `+sandbox+`}}}`), t.TempDir(), environment)
+		if err != nil || c.Servers[0].Problem != "" {
+			t.Fatalf("%s: %v %s", sandbox, err, c.Servers[0].Problem)
+		}
+		if s := c.Servers[0].Sandbox; !strings.Contains(s.Problem, want) || s.Set() != (want == "") {
+			t.Errorf("%s: %+v, want %q", sandbox, s, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -18,9 +19,28 @@ type Sandbox struct {
 	Network sandbox.Network
 	Read    []string
 	Write   []string
+	// Problem says why it cannot be meant, where the home has walls: elsewhere the key
+	// may be another client's.
+	Problem string
 }
 
-// readSandbox reads the sandbox of an entry. What is no object is another client's.
+// Set says whether the entry says anything of it that holds.
+func (s Sandbox) Set() bool {
+	return s.Problem == "" && (s.Network != "" || s.Read != nil || s.Write != nil)
+}
+
+// sandboxOf is that of an entry. What is no object is another client's.
+func sandboxOf(raw json.RawMessage, dir string, x expander) Sandbox {
+	s, err := readSandbox(raw, dir, &x)
+	if err == nil && len(x.missing)+len(x.refused) > 0 {
+		err = errors.New("sandbox: ${NAME} stands for variables that are set, and not Rouse's own")
+	}
+	if err != nil {
+		return Sandbox{Problem: err.Error()}
+	}
+	return s
+}
+
 func readSandbox(raw json.RawMessage, dir string, x *expander) (s Sandbox, err error) {
 	if !bytes.HasPrefix(raw, []byte("{")) {
 		return s, nil
