@@ -63,6 +63,15 @@ func parse(name []byte) (id []byte, kind Kind, ok bool) {
 	return nil, "", false
 }
 
+// CycleOf is the cycle that left a file of such a name, "" for none.
+func CycleOf(name string) string {
+	id, kind, ok := parse([]byte(name))
+	if !ok || kind == resetFile {
+		return ""
+	}
+	return string(id)
+}
+
 // CycleFiles gives all that cycles have left, in no order.
 func (h Home) CycleFiles(visit func(cycle string, kind Kind)) error {
 	for _, dir := range []string{h.Logs(), h.Memory()} {

@@ -173,6 +173,18 @@ func (s Store) Bytes() (sum int64, err error) {
 	return sum, err
 }
 
+// CopyOrder orders paths so that in a store in dir contents come before the versions
+// that name them: who copies them so has no version by half, whoever removes some.
+func CopyOrder(dir, a, b string) int {
+	last := func(path string) int {
+		if filepath.Dir(path) == dir && strings.HasSuffix(path, manifestName) {
+			return 1
+		}
+		return 0
+	}
+	return last(a) - last(b)
+}
+
 // laterSync leaves the name of a pack to be made durable with that of its manifest.
 type laterSync struct{ disk.FS }
 
