@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,6 +181,18 @@ func TestWhole(t *testing.T) {
 	must(t, restored.Close())
 }
 
+func unzipped(b []byte) []byte {
+	zip, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
 // A backup that is cut or spoilt anywhere makes no home; one that would lead out of it
 // neither.
 func TestDamage(t *testing.T) {
@@ -204,6 +217,9 @@ func TestDamage(t *testing.T) {
 		try(fmt.Sprint("cut at ", at), whole[:at])
 		if spoilt := bytes.Clone(whole); at >= 10 { // the first bytes say nothing of the content
 			spoilt[at] ^= 4
+			if bytes.Equal(unzipped(spoilt), unzipped(whole)) {
+				continue // other bits for the same bytes
+			}
 			try(fmt.Sprint("spoilt at ", at), spoilt)
 		}
 	}
