@@ -147,7 +147,7 @@ func (s *Setup) allowPath(w config.Walls, a Allowed) (Allowance, error) {
 		return Allowance{a, false, "tools " + a.Kind + " all there but what is hidden from them"}, nil
 	}
 	_, err = os.Stat(path)
-	return Allowance{a, true, map[bool]string{true: "it is not there yet"}[os.IsNotExist(err)]}, nil
+	return Allowance{a, true, map[bool]string{true: "it counts once it is there"}[os.IsNotExist(err)]}, nil
 }
 
 // wished is a path that was named in a command line.
