@@ -283,6 +283,19 @@ func TestBoxAlone(t *testing.T) {
 	}
 }
 
+// TestBoxFirst: nobody inside gets at the first process there, whose end is that of all.
+func TestBoxFirst(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	r := newRoom(t)
+	r.policy.Read = append(r.policy.Read, executable(t))
+	got := attempted(t, newRunner(), Command{Dir: r.dir + "/home/workspace", Box: r.box()}, "traceThread:1", "memory:1", "readThread:1", "read:/proc/1/mem", "kill:1")
+	if got != "traceThread=EPERM memory=EPERM readThread=EACCES read=EACCES kill=ok" {
+		t.Error(got)
+	}
+}
+
 // answers is a gate that answers all requests itself.
 type answers struct {
 	*http.Server

@@ -144,13 +144,19 @@ func await(pid int) (s unix.WaitStatus, err error) {
 
 // leave leaves the first process inside once it waits for the others, and so has asked
 // the kernel to end it with the monitor. The signal, which is never delivered, is there
-// to stop it: only then can it be left. It may have ended already, and been reaped.
+// to stop it: only then can it be left. It may have ended already, and been reaped. From
+// now on the command cannot trace it, which is the same user's: it could have it take
+// back what it has asked for, and outlive Rouse.
 func leave(pid int) error {
 	for pause := 20 * time.Microsecond; !sleeps(pid); pause = min(2*pause, time.Millisecond) {
 		time.Sleep(pause)
 	}
 	syscall.Kill(pid, syscall.SIGWINCH)
-	if _, err := await(pid); err != nil && !errors.Is(err, ErrBubblewrap) && !errors.Is(err, unix.ECHILD) {
+	_, err := await(pid)
+	if err == nil && auditArch != 0 {
+		err = repeat(pid, unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
+	}
+	if err != nil && !errors.Is(err, ErrBubblewrap) && !errors.Is(err, unix.ECHILD) && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
 	return detach(pid)

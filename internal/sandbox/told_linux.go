@@ -125,6 +125,35 @@ func run(pid int, start, list uint64, calls []call) error {
 	return saved.set(pid)
 }
 
+// repeat has a process that was stopped while it waits in a system call make another one
+// in its place, and then wait as before. Nothing is written to its memory, which may be
+// closed to us from that call on.
+func repeat(pid int, number, first, second uint64) error {
+	var saved registers
+	if err := saved.get(pid); err != nil {
+		return err
+	}
+	regs, end := saved.instead(number, first, second)
+	if err := regs.set(pid); err != nil {
+		return err
+	}
+	for regs.at() != end { // signals that come meanwhile are dropped: it minds none
+		if err := unix.PtraceSingleStep(pid); err != nil {
+			return err
+		}
+		if err := stopped(pid); err != nil {
+			return err
+		}
+		if err := regs.get(pid); err != nil {
+			return err
+		}
+	}
+	if e := regs.result(); e != 0 {
+		return fmt.Errorf("call %d in process %d: %w", number, pid, unix.Errno(-e))
+	}
+	return saved.set(pid)
+}
+
 // stopped waits until a child stops. One that ends instead is left to be reaped.
 func stopped(pid int) error {
 	for {

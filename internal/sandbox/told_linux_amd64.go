@@ -29,3 +29,11 @@ func (r registers) calling(list uint64) registers {
 	r.Rsp, r.R10, r.R8, r.R9, r.Orig_rax = list, 0, 0, 0, ^uint64(0)
 	return r
 }
+
+// instead are the registers with which the instruction that has called the kernel does
+// so again for something else, and where that ends.
+func (r registers) instead(number, first, second uint64) (registers, uint64) {
+	end := r.Rip
+	r.Rip, r.Rax, r.Orig_rax, r.Rdi, r.Rsi = end-2, number, ^uint64(0), first, second
+	return r, end
+}

@@ -36,3 +36,10 @@ func (r registers) calling(list uint64) registers {
 	r.Regs[3], r.Regs[4], r.Regs[5] = 0, 0, 0
 	return r
 }
+
+// instead are the registers with which the instruction that has called the kernel, and
+// is about to again, does so for something else, and where that ends.
+func (r registers) instead(number, first, second uint64) (registers, uint64) {
+	r.Regs[8], r.Regs[0], r.Regs[1] = number, first, second
+	return r, r.Pc + 4
+}

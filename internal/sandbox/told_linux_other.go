@@ -15,3 +15,5 @@ func (r *registers) at() uint64              { return 0 }
 func (r *registers) stack() uint64           { return 0 }
 func (r *registers) result() int64           { return 0 }
 func (r registers) calling(uint64) registers { return r }
+
+func (r registers) instead(uint64, uint64, uint64) (registers, uint64) { return r, 0 }
