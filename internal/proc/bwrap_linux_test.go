@@ -108,7 +108,7 @@ func newRoom(t *testing.T) *room {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("../real", dir+"/home/link"); err != nil {
+	if err := errors.Join(os.Symlink("../real", dir+"/home/link"), os.Symlink("workspace", dir+"/home/into")); err != nil {
 		t.Fatal(err)
 	}
 	r := &room{t: t, dir: dir}
@@ -212,7 +212,7 @@ func TestBoxExit(t *testing.T) {
 		want string
 	}{
 		{Command{Argv: []string{"/no/such"}}, "sandbox: bubblewrap failed: execvp /no/such: No such file or directory"},
-		{Command{Argv: []string{r.dir + "/home/secret"}}, "sandbox: bubblewrap failed: execvp " + r.dir + "/home/secret: Permission denied"},
+		{Command{Argv: []string{r.dir + "/home/secret"}}, "sandbox: bubblewrap failed: execvp " + r.dir + "/home/secret: No such file or directory"},
 		{Command{Argv: []string{"true"}, Dir: r.dir + "/home/hidden"}, "the folder " + r.dir + "/home/hidden cannot be seen from inside"},
 	} {
 		var out bytes.Buffer

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,7 +29,7 @@ func TestBoxOpen(t *testing.T) {
 		"echo more >> home/workspace/f; rm home/workspace/f; touch home/workspace/g; echo $?":                 "0\n",
 		"cat home/hidden/f home/secret; ls home/hidden; cat home/rules home/readonly/f":                       "held\nheld\n",
 		"touch home/STOP || mkdir home/inbox || touch home/new || echo refused":                               "refused\n",
-		"echo x >> home/rules || rm -rf home/readonly/f || rm -f home/secret || echo refused":                 "refused\n",
+		"echo x >> home/rules || rm -rf home/readonly/f || rm home/secret || echo refused":                    "refused\n",
 		"mv home away || mv home/hidden home/h || rmdir home/hidden || ln -sf /x home/secret || echo refused": "refused\n",
 		"mv ../" + filepath.Base(r.dir) + " ../away || echo refused":                                          "refused\n",
 		"mv home/link home/l || rm home/link || echo refused":                                                 "refused\n",
@@ -48,6 +49,37 @@ func TestBoxOpen(t *testing.T) {
 	}
 	if len(missing) > 0 {
 		t.Errorf("made %v", missing)
+	}
+}
+
+// TestBoxLater: what is hidden stays so for a process that runs while somebody puts
+// another file in its place, as editors do, or makes one that was not there.
+func TestBoxLater(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	for _, write := range []string{"home/workspace", "/"} {
+		r := newRoom(t)
+		if r.policy.Write = r.paths(write); write == "/" {
+			r.policy.Write = []string{write}
+		}
+		dir := r.dir + "/home/workspace"
+		var out strings.Builder
+		script := `cat ../secret; : > ready; while [ ! -e go ]; do sleep 0.01; done; cat ../secret ../gone ../new ../rules below/later; readlink ../into; ls -A .. | grep -c .`
+		p, err := newRunner().Start(t.Context(), Command{Argv: []string{"sh", "-c", script}, Dir: dir, Box: r.box(), Stdout: &out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exists(t, dir, "ready")
+		for _, name := range []string{"home/secret", "home/gone", "home/new", "home/workspace/below/later", "home/workspace/go"} {
+			file := filepath.Join(r.dir, name)
+			if err := errors.Join(os.WriteFile(file+"~", []byte(name+"\n"), 0o600), os.Rename(file+"~", file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e := p.Wait(); out.String() != "held\nhome/workspace/below/later\nworkspace\n6\n" {
+			t.Errorf("write %s: %v: %q", write, e, out.String())
+		}
 	}
 }
 

@@ -156,7 +156,12 @@ func leave(pid int) error {
 	if err == nil && auditArch != 0 {
 		err = repeat(pid, unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
 	}
-	if err != nil && !errors.Is(err, ErrBubblewrap) && !errors.Is(err, unix.ECHILD) && !errors.Is(err, unix.ESRCH) {
+	for _, gone := range []error{ErrBubblewrap, unix.ECHILD, unix.ESRCH, errEnded} {
+		if errors.Is(err, gone) {
+			err = nil
+		}
+	}
+	if err != nil {
 		return err
 	}
 	return detach(pid)

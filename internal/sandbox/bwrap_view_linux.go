@@ -18,6 +18,7 @@ type sight int
 const (
 	absent sight = iota // nothing
 	hidden              // nothing that can be got at
+	closed              // nothing but what is named below
 	own                 // something of the sandbox
 	seen                // what is there, to be read
 	open                // what is there
@@ -54,7 +55,7 @@ func (p Policy) view() view {
 }
 
 // protect puts what is to be kept from processes, by all paths on which it is mounted.
-// It gives the folders of what is not there.
+// It gives the folders of what is not there: they are to be closed.
 func (v view) protect(m mountTable, s sight, paths []string) (dirs []string) {
 	for _, path := range paths {
 		real, _, ok := v.there.follow(path)
@@ -67,13 +68,16 @@ func (v view) protect(m mountTable, s sight, paths []string) (dirs []string) {
 	return dirs
 }
 
-// maxEntries is how much of a folder that is closed can still be written.
+// maxEntries is how much of a folder that is closed can be seen.
 const maxEntries = 300
 
-// close keeps new files out of a folder that could be written. What is in it still can
-// be: that is more mounts.
+// close shows of a folder what is in it now, and nothing that appears there later or
+// replaces it: what hides a file is gone once that file is, as when somebody edits it.
+// Nothing can be made there; what is in it can be written as before. That takes more
+// mounts. Of a folder with too many entries nothing can be written.
 func (v view) close(dir string) {
-	if s, _ := v.at(dir); s != open || dir == "/" {
+	s, _ := v.at(dir)
+	if s < seen || dir == "/" {
 		return
 	}
 	v.found[dir] = seen
@@ -81,10 +85,16 @@ func (v view) close(dir string) {
 	if err != nil || len(entries) > maxEntries {
 		return
 	}
+	v.found[dir] = closed
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if _, ok := v.found[path]; !ok && e.Type()&os.ModeSymlink == 0 {
-			v.found[path] = open
+		if _, ok := v.found[path]; ok {
+			continue
+		}
+		if e.Type()&os.ModeSymlink == 0 {
+			v.found[path] = s
+		} else if target, err := os.Readlink(path); err == nil {
+			v.links[path] = target
 		}
 	}
 }
@@ -141,7 +151,7 @@ func (v view) own() {
 // that cannot be: a mount cannot be renamed, nor something else be put in its place.
 func (v view) pin() {
 	for path, s := range maps.Clone(v.found) {
-		if s != seen && s != hidden {
+		if s == absent || s == open {
 			continue
 		}
 		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -183,7 +193,7 @@ func (v view) folder(dir string) (string, error) {
 		return "", err
 	}
 	real, links, ok := v.there.follow(dir)
-	if s, at := v.at(real); ok && (s > own || s == own && at == real) {
+	if s, at := v.at(real); ok && (s > own || s != absent && s != hidden && at == real) {
 		for link := range links {
 			if s, at := v.at(link); s < seen && (at == "/tmp" || v.links[link] == "") {
 				return real, nil
@@ -240,8 +250,8 @@ func (v view) mount(path string) (args []string, empty bool) {
 		return process(), false
 	case path == "/tmp" && s == own:
 		return []string{"--bind", v.lent, path}, false
-	case s == own:
-		return []string{"--perms", "0755", "--tmpfs", path}, false
+	case s == own || s == closed:
+		return []string{"--perms", "0755", "--tmpfs", path}, s == closed
 	case s == open:
 		return []string{"--bind", path, path}, false
 	case s == seen && (above != seen || path == "/"):

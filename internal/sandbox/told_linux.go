@@ -154,13 +154,16 @@ func repeat(pid int, number, first, second uint64) error {
 	return saved.set(pid)
 }
 
+// errEnded means that a process was killed meanwhile.
+var errEnded = errors.New("it ended before it was confined")
+
 // stopped waits until a child stops. One that ends instead is left to be reaped.
 func stopped(pid int) error {
 	for {
 		switch err := unix.Waitid(unix.P_PID, pid, nil, unix.WSTOPPED, nil); err {
 		case unix.EINTR:
 		case unix.ECHILD:
-			return errors.New("it ended before it was confined")
+			return errEnded
 		default:
 			return err
 		}
