@@ -53,7 +53,9 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 		return nil, err
 	}
 	c, keeper := s.Config, s.keeper(hide)
-	keeper.Sandbox = walls.String()
+	if keeper.Sandbox = walls.String(); walls == nil && c.Posture != "" {
+		keeper.Sandbox = c.Sandbox.Mode
+	}
 	return &agent.Agent{
 		Keeper: keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,

@@ -152,11 +152,11 @@ func interpreter(python string, env []string) []string {
 	if err != nil {
 		return nil
 	}
-	top := filepath.Dir(filepath.Dir(home.Resolved(path)))
-	if top == "/" || top == "/usr" {
-		return nil
+	real, err := filepath.EvalSymlinks(path)
+	if top := filepath.Dir(filepath.Dir(real)); err == nil && top != "/" && top != "/usr" {
+		return []string{top}
 	}
-	return []string{top}
+	return nil
 }
 
 // Tools is the box of the shell and of commands.
@@ -176,6 +176,7 @@ func (w *Walls) Notebook(dir string) (cells, install *sandbox.Box) {
 	p := w.tools
 	if dir != "" {
 		p.Write = append(slices.Clone(p.Write), home.Resolved(dir))
+		p.Read = append(slices.Clone(p.Read), interpreter(local.Interpreter(dir), nil)...)
 	}
 	return w.made(p, w.Hosts), w.installing(p)
 }
@@ -204,8 +205,10 @@ func (w *Walls) Server(s mcp.Server) *sandbox.Box {
 		s.Dir = dir
 	}
 	l := newLay()
+	named := l.all(slices.Concat(s.Sandbox.Read, s.Sandbox.Write))
+	p.Hidden = slices.DeleteFunc(slices.Clone(p.Hidden), func(path string) bool { return slices.Contains(named, path) })
 	p.Write = slices.Concat(p.Write, l.all(s.Sandbox.Write))
-	p.Read = slices.Concat(p.Read, l.all(s.Sandbox.Read), l.all([]string{w.home.Dir, s.Dir}))
+	p.Read = slices.Concat(p.Read, named, l.all([]string{w.home.Dir, s.Dir}))
 	if filepath.IsAbs(s.Command) {
 		p.Read = append(p.Read, l.real(s.Command))
 	}

@@ -94,6 +94,10 @@ func TestWallsOfNotebooksAndServers(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+	aws := w.Server(mcp.Server{Dir: person, Sandbox: mcp.Sandbox{Read: []string{person + "/.aws"}}}).Policy()
+	if !aws.Reads(person+"/.aws/config") || aws.Reads(person+"/.ssh/id") {
+		t.Errorf("what an entry names: %+v", aws)
+	}
 	for entry, want := range map[sandbox.Network]sandbox.Network{"": sandbox.Open, sandbox.None: sandbox.None, sandbox.Listed: sandbox.Listed} {
 		p := w.Server(mcp.Server{Dir: filepath.Join(person, "agent"), Sandbox: mcp.Sandbox{Network: entry, Write: []string{person + "/out"}}}).Policy()
 		if p.Network != want || !p.Writes(person+"/out/x") || p.Reads(person+"/agent/.env") || !p.Reads(person+"/agent/data/x") || p.Writes(person+"/agent/data/x") {

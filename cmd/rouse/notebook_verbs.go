@@ -160,6 +160,9 @@ func (a *app) exec(ctx context.Context, m *notebook.Manager, name string, q note
 	for _, note := range c.Notes {
 		fmt.Fprintln(beside, note)
 	}
+	for _, r := range c.Refused {
+		fmt.Fprintln(beside, "the sandbox refused:", r)
+	}
 	fmt.Fprint(beside, c.Stderr)
 	if c.Value != "" {
 		fmt.Fprintln(out, c.Value)

@@ -154,6 +154,9 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 	if c.Rewound != "" {
 		line += "  put back to what was before cycle " + c.Rewound
 	}
+	if n := len(c.Sandbox); n > 0 {
+		line += "  " + out.paint(yellow, text.Count(n, "thing")+" refused by the sandbox")
+	}
 	if c.Attempt > 1 {
 		line += fmt.Sprintf("  attempt %d", c.Attempt)
 	}

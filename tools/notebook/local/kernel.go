@@ -69,6 +69,7 @@ type kernel struct {
 
 // start starts a process and its readers. It is not ready yet.
 func (r *Runtime) startKernel(ctx context.Context) (*kernel, error) {
+	r.cells, r.installs = r.c.boxes(r.dir) // the environment may be another one
 	k := &kernel{diag: r.c.Redact.NewTail(4000), dead: make(chan struct{}), messages: make(chan message), stop: make(chan struct{})}
 	k.changed = sync.NewCond(&k.mu)
 	var pipes pipes

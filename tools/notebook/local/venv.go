@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -120,7 +121,10 @@ func (r *Runtime) creator() []string {
 }
 
 // interpreter is the Python of the environment.
-func (r *Runtime) interpreter() string { return r.path(venvName, "bin", "python") }
+func (r *Runtime) interpreter() string { return Interpreter(r.dir) }
+
+// Interpreter is the Python of the notebook in a folder, where it has one.
+func Interpreter(dir string) string { return filepath.Join(dir, venvName, "bin", "python") }
 
 // uv is the path of uv in the children's PATH; empty if it is not installed.
 func (r *Runtime) uv() string {
