@@ -42,6 +42,8 @@ type Store struct {
 	Follow bool
 	// Workspace, unless nil, stands before what is written into the folder itself.
 	Workspace func(disk.FS) disk.FS
+
+	cached *Version // that was read or made, which a cycle asks for twice
 }
 
 // Before and After name the versions that a cycle finds, before its first call with
@@ -123,11 +125,15 @@ func (s Store) At(id string) (*Version, error) {
 
 // newest is the newest version that can be read, nil for none, how many bytes all
 // take, and what is damaged.
-func (s Store) newest() (v *Version, bytes int64, problems []string, err error) {
+func (s *Store) newest() (v *Version, bytes int64, problems []string, err error) {
 	if id, size, ok := s.head(); ok {
-		if v, err = s.Read(id); err == nil {
-			return v, size, nil, nil
+		if s.cached == nil || s.cached.ID != id {
+			s.cached, err = s.Read(id)
 		}
+		if err == nil {
+			return s.cached, size, nil, nil
+		}
+		s.cached = nil
 	}
 	ids, err := s.Versions()
 	if err != nil {

@@ -299,6 +299,7 @@ func TestDamage(t *testing.T) {
 		spoil(r.manifest(first.ID), at)
 	}
 	spoil(r.manifest(first.ID), 40)
+	r.cached = nil // as in another process
 	got := r.take()
 	if !got.Made || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "version "+first.ID+" is damaged") || r.text(got.Version, "b") != "two" {
 		t.Fatalf("%+v", got)

@@ -33,6 +33,7 @@ type scan struct {
 	entries  []Entry
 	unread   []int // of entries: the files whose content is to be read
 	bytes    int64 // of these
+	same     int   // entries that are as in the version before
 	problems []string
 }
 
@@ -104,6 +105,7 @@ func (c *scan) folder(dir *os.File, path string, depth int) error {
 			continue // it went meanwhile
 		}
 		i, e := len(c.entries), entryOf(path+name, &st)
+		was := c.was(e.Path)
 		c.entries = append(c.entries, e)
 		switch {
 		case e.Kind == Folder && uint64(st.Dev) != c.device:
@@ -117,12 +119,14 @@ func (c *scan) folder(dir *os.File, path string, depth int) error {
 		case e.Kind == File && e.Size > c.maxFile:
 			e = out(e, "too large")
 		case e.Kind == File:
-			c.known(&e)
+			c.known(&e, was)
 		}
 		if err != nil {
 			return err
 		}
-		c.entries[i] = e
+		if c.entries[i] = e; e == was {
+			c.same++
+		}
 	}
 	return nil
 }
@@ -182,12 +186,11 @@ func entryOf(path string, st *unix.Stat_t) Entry {
 // known takes the content of a file from the version before, where nothing says that
 // it changed: not one that was written so shortly before that version was scanned that
 // its time, which nobody can set, would not tell.
-func (c *scan) known(e *Entry) {
+func (c *scan) known(e *Entry, was Entry) {
 	margin := tick
 	if e.Change%int64(time.Second) == 0 {
 		margin = coarse
 	}
-	was := c.was(e.Path)
 	now := *e
 	now.Is, now.In = was.Is, was.In
 	if was == now && e.Change < c.since-margin {

@@ -30,7 +30,7 @@ type Taken struct {
 
 // Take makes a version of a folder, unless it is as in the newest one. Done again after
 // a crash it gives the version that is there.
-func (s Store) Take(root, id string) (t Taken, err error) {
+func (s *Store) Take(root, id string) (t Taken, err error) {
 	was, size, problems, err := s.newest()
 	t = Taken{Version: was, Warnings: problems}
 	if err != nil || was != nil && was.ID == id {
@@ -65,7 +65,7 @@ func (s Store) Take(root, id string) (t Taken, err error) {
 }
 
 // Look is how a folder is now, of which nothing is kept.
-func (s Store) Look(root string) (*Version, error) {
+func (s *Store) Look(root string) (*Version, error) {
 	was, _, _, err := s.newest()
 	if err != nil {
 		return nil, err
@@ -119,6 +119,9 @@ func (c *scan) there() (list []Entry) {
 
 // changed counts what is not as in the version before, what is to be read too.
 func (c *scan) changed() (n int) {
+	if c.same == len(c.entries) && c.same == len(c.old) {
+		return 0
+	}
 	gone := len(c.old)
 	c.next = 0
 	for _, e := range c.entries {
@@ -151,7 +154,7 @@ func (s Store) gone(v *Version) map[string]bool {
 }
 
 // keep reads what is to be read, and writes the version if it is another.
-func (s Store) keep(root string, c *scan, v *Version, t *Taken, size int64) error {
+func (s *Store) keep(root string, c *scan, v *Version, t *Taken, size int64) error {
 	r, err := os.OpenRoot(root)
 	if err != nil && len(c.unread) > 0 {
 		return err
@@ -182,7 +185,7 @@ func (s Store) keep(root string, c *scan, v *Version, t *Taken, size int64) erro
 	if err != nil {
 		return err
 	}
-	t.Version, t.Made, t.Bytes = v, true, t.Bytes+n
+	t.Version, t.Made, t.Bytes, s.cached = v, true, t.Bytes+n, v
 	if size += t.Bytes; size > s.MaxBytes {
 		return s.shrink()
 	}
