@@ -96,7 +96,7 @@ func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy 
 		Temp: l.real(w.home.Temp()), Cache: l.real(w.home.Cache()),
 	}
 	if w.Posture == config.Open {
-		p.Write = []string{"/"}
+		p.Write, p.Temp, p.Cache = []string{"/"}, "", "" // all is theirs, also /tmp
 	}
 	path, person := filepath.SplitList(proc.Lookup(w.env, "PATH")), proc.Lookup(w.env, "HOME")
 	if w.Read == config.ReadSystem {

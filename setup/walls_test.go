@@ -45,7 +45,7 @@ func TestWallsOfPostures(t *testing.T) {
 		{"posture: careful\nsandbox: {read: [all, ~/.aws], write: [~/out, ../other/workspace]}", ".aws/config=r .ssh/id= out/x=rw plain=r other/workspace/x=rw other/rules.md="},
 		{"posture: strict", "agent/workspace/x=rw agent/rules.md=r agent/data/x= agent/.env= plain= .ssh/id= other/rules.md= /usr/bin/sh=r /etc/passwd=r /home/x="},
 		{"posture: strict\nsandbox: {read: [data]}", "agent/data/x=r plain= /usr/bin/sh=r"},
-		{"posture: open", "agent/workspace/x=rw agent/rules.md=r agent/data/x=rw agent/.env= agent/STOP= plain=rw .ssh/id=rw other/rules.md=rw /etc/passwd=rw"},
+		{"posture: open", "agent/workspace/x=rw agent/rules.md=r agent/data/x=rw agent/.env= agent/STOP= plain=rw .ssh/id=rw other/rules.md=rw /etc/passwd=rw /tmp/x=rw"},
 	} {
 		s, person := place(t, row.config)
 		w, err := s.Walls()

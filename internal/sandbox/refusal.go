@@ -254,7 +254,10 @@ func (b *Box) Lets(kind, path string) bool {
 // replaced says whether a path lies in a folder of which bubblewrap makes one of its
 // own, and what is there outside is not shown in it.
 func (b *Box) replaced(path string) bool {
-	own, p := longest([]string{"/tmp", "/run"}, path), b.policy
+	p, own := b.policy, longest([]string{"/run"}, path)
+	if p.Temp != "" {
+		own = max(own, longest([]string{"/tmp"}, path))
+	}
 	return b.system.wraps() && own >= 0 && max(longest(p.Read, path), longest(p.ReadOnly, path), longest(p.Hidden, path), p.written(path)) < own
 }
 

@@ -29,7 +29,7 @@ func TestRefusals(t *testing.T) {
 	if err := os.Symlink(at("secret"), at("ws/link")); err != nil {
 		t.Fatal(err)
 	}
-	p := Policy{Read: []string{"/"}, Write: []string{at("ws")}, Hidden: []string{at("secret")}, Network: None}
+	p := Policy{Read: []string{"/"}, Write: []string{at("ws")}, Hidden: []string{at("secret")}, Network: None, Temp: "/tmp/none"}
 	for _, row := range []struct {
 		said string
 		want []string
