@@ -62,7 +62,7 @@ func (l *lay) find(dir, name string) (paths []string) {
 func (l *lay) match(dir, pattern string) (paths []string) {
 	dir, pattern = filepath.Dir(dir+"/"+pattern), filepath.Base(pattern)
 	for name := range l.names(dir) {
-		if ok, _ := filepath.Match(pattern, name); ok { // the pattern is ours
+		if ok, _ := filepath.Match(pattern, name); ok && unix.Access(dir+"/"+name, unix.R_OK) == nil { // the pattern is ours
 			paths = append(paths, l.real(dir+"/"+name))
 		}
 	}
