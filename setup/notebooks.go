@@ -118,7 +118,7 @@ func (s *Setup) local(llm notebook.LLM) local.Config {
 	return local.Config{
 		Runner: s.Runner(), Boxes: walls.Notebook, FS: disk.OS{}, Workspace: s.Home.Folder(s.Config.Workspace), Python: c.Python, Isolated: c.Isolated,
 		Limits: notebook.Limits{Default: time.Duration(c.Timeout), Idle: time.Duration(c.Idle), Max: time.Duration(c.Max)},
-		Memory: int64(c.Memory), MaxOutput: int64(s.Config.Tools.MaxOutput), InstallEnv: local.InstallEnviron(s.Environ), LLM: llm, Redact: s.Hidden(),
+		Memory: int64(c.Memory), MaxOutput: int64(s.Config.Tools.MaxOutput), InstallEnv: walls.settings(local.InstallEnviron(s.Environ)), LLM: llm, Redact: s.Hidden(),
 	}
 }
 

@@ -33,8 +33,7 @@ type Walls struct {
 	box       *sandbox.Box // of tools
 	home      home.Home
 	env       []string // of processes
-	indexes   []string // the hosts of the package index
-	installer []string // what reads these
+	installer []string // what those are told that install packages
 }
 
 // newWalls makes the walls of the home: nil where it has no posture or the sandbox is
@@ -46,6 +45,7 @@ func (s *Setup) newWalls() (*Walls, error) {
 	}
 	m := s.machine()
 	w := &Walls{Walls: c, System: m.system, Lacks: m.lacks, home: s.Home, env: s.Runner().Env, installer: local.InstallEnviron(s.Environ)}
+	w.installer = w.settings(w.installer)
 	w.tools = w.policy(s.Home.Folder(s.Config.Workspace), cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
 	w.box = w.made(w.tools, w.Hosts)
 	if missing := w.missing(); w.Mode == "require" && len(missing) > 0 {
@@ -54,15 +54,13 @@ func (s *Setup) newWalls() (*Walls, error) {
 	return w, nil
 }
 
-// made is the box of a policy, nil where nothing can confine it. A list of hosts that
-// cannot be kept is no network. With an open posture only bubblewrap keeps tools off
-// the agent's own files: Landlock could do it only by letting nobody make a file
-// beside the home.
+// made is the box of a policy, nil where nothing can confine it, or nothing is to be. A
+// list of hosts that cannot be kept is no network.
 func (w *Walls) made(p sandbox.Policy, hosts []string) *sandbox.Box {
 	if p.Network == sandbox.Listed && !w.System.Mounts() {
 		p.Network = sandbox.None
 	}
-	if w.Posture == config.Open && !w.System.Mounts() {
+	if !w.keepsOwn() {
 		if p.Hidden, p.ReadOnly = nil, nil; p.Network == sandbox.Open && p.Limits == (sandbox.Limits{}) {
 			return nil
 		}
@@ -181,7 +179,24 @@ func (w *Walls) Notebook(dir string) (cells, install *sandbox.Box) {
 	return w.made(p, w.Hosts), w.installing(p)
 }
 
+// settings are those of installers: between walls their caches are the home's.
+func (w *Walls) settings(env []string) []string {
+	if w == nil || w.Posture == config.Open {
+		return env
+	}
+	return slices.DeleteFunc(env, func(e string) bool {
+		return strings.HasPrefix(e, "PIP_CACHE_DIR=") || strings.HasPrefix(e, "UV_CACHE_DIR=")
+	})
+}
+
+// installing is the box of installers, which read what their settings name.
 func (w *Walls) installing(p sandbox.Policy) *sandbox.Box {
+	p.Read = slices.Clone(p.Read)
+	for _, e := range w.installer {
+		if _, path, _ := strings.Cut(e, "="); filepath.IsAbs(path) {
+			p.Read = append(p.Read, home.Resolved(path))
+		}
+	}
 	hosts := indexHosts(w.env, w.installer)
 	if p.Network == sandbox.Listed {
 		hosts = append(hosts, w.Hosts...)
@@ -238,8 +253,19 @@ func (w *Walls) Holds() []sandbox.Hold {
 	if w == nil {
 		return nil
 	}
-	return sandbox.New(w.tools, w.System).Holds()
+	holds := sandbox.New(w.tools, w.System).Holds()
+	for i, h := range holds {
+		if w.box == nil || h.Promise == sandbox.OwnFiles && !w.keepsOwn() {
+			holds[i].By, holds[i].Lacks = "", cmp.Or(w.Lacks, h.Lacks)
+		}
+	}
+	return holds
 }
+
+// keepsOwn says whether boxes keep tools off the agent's own files. With an open posture
+// only bubblewrap does: Landlock could do it only by letting nobody make a file beside
+// the home.
+func (w *Walls) keepsOwn() bool { return w.Posture != config.Open || w.System.Mounts() }
 
 // Unwalled says that the walls which the posture of the home promises do not stand.
 func (s *Setup) Unwalled() error {

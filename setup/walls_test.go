@@ -86,6 +86,10 @@ func TestWallsOfNotebooksAndServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.installer = w.settings([]string{"PIP_FIND_LINKS=/srv/wheels", "UV_CACHE_DIR=/srv/cache"})
+	if len(w.installer) != 1 {
+		t.Errorf("installers are told %q", w.installer)
+	}
 	w.System = sandbox.System{Bubblewrap: "/usr/bin/bwrap", Tracing: true}
 	own := filepath.Join(person, "agent", "notebooks", "one")
 	cells, install := w.Notebook(own)
@@ -98,6 +102,9 @@ func TestWallsOfNotebooksAndServers(t *testing.T) {
 	if !aws.Reads(person+"/.aws/config") || aws.Reads(person+"/.ssh/id") {
 		t.Errorf("what an entry names: %+v", aws)
 	}
+	if !slices.Contains(install.Policy().Read, "/srv/wheels") {
+		t.Errorf("installers read %q", install.Policy().Read)
+	}
 	for entry, want := range map[sandbox.Network]sandbox.Network{"": sandbox.Open, sandbox.None: sandbox.None, sandbox.Listed: sandbox.Listed} {
 		p := w.Server(mcp.Server{Dir: filepath.Join(person, "agent"), Sandbox: mcp.Sandbox{Network: entry, Write: []string{person + "/out"}}}).Policy()
 		if p.Network != want || !p.Writes(person+"/out/x") || p.Reads(person+"/agent/.env") || !p.Reads(person+"/agent/data/x") || p.Writes(person+"/agent/data/x") {
@@ -108,6 +115,19 @@ func TestWallsOfNotebooksAndServers(t *testing.T) {
 	cells, install = w.Notebook(own)
 	if cells.Policy().Network != sandbox.None || install.Policy().Network != sandbox.Open {
 		t.Errorf("where no list can be kept: cells %s, install %s", cells.Policy().Network, install.Policy().Network)
+	}
+}
+
+// What is said to hold is what holds: Landlock does nothing for an open posture.
+func TestOpenWallsWithoutBubblewrap(t *testing.T) {
+	s, person := place(t, "posture: open")
+	s, err := Open(s.Home, Process{Now: s.Now, Environ: []string{"HOME=" + person, "PATH=" + person}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Walls()
+	if err != nil || w.Tools() != nil || !strings.HasPrefix(w.String(), "open; not kept: own files, writes, ") || s.Unwalled() == nil {
+		t.Errorf("%q, %v, %v", w, err, s.Unwalled())
 	}
 }
 
