@@ -211,8 +211,8 @@ func TestBoxExit(t *testing.T) {
 		c    Command
 		want string
 	}{
-		{Command{Argv: []string{"/no/such"}}, "sandbox: bubblewrap failed: execvp /no/such: No such file or directory"},
-		{Command{Argv: []string{r.dir + "/home/secret"}}, "sandbox: bubblewrap failed: execvp " + r.dir + "/home/secret: No such file or directory"},
+		{Command{Argv: []string{"/no/such"}}, "sandbox: the program cannot be run inside: /no/such: No such file or directory"},
+		{Command{Argv: []string{r.dir + "/home/secret"}}, "sandbox: the program cannot be run inside: " + r.dir + "/home/secret: No such file or directory"},
 		{Command{Argv: []string{"true"}, Dir: r.dir + "/home/hidden"}, "the folder " + r.dir + "/home/hidden cannot be seen from inside"},
 	} {
 		var out bytes.Buffer

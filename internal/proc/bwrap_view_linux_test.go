@@ -188,11 +188,15 @@ func TestBoxProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within := []string{bubblewrap(), "--unshare-user", "--bind", "/", "/", "--dev", "/dev"}
+	// No other /proc of the machine may be seen there: it would let one be mounted.
+	within := []string{bubblewrap(), "--unshare-user", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", r.dir, r.dir, "--bind", filepath.Dir(self), filepath.Dir(self)}
+	for _, dir := range []string{"/usr", "/bin", "/lib", "/lib64", "/etc"} {
+		within = append(within, "--ro-bind-try", dir, dir)
+	}
 	for want, argv := range map[string][]string{
 		"processes cannot be traced here": {"strace", "-f", "-o", "/dev/null", self},
 		"no /proc can be mounted here":    slices.Concat(within, []string{"--unshare-pid", "--proc", "/proc", "--tmpfs", "/proc/bus", self}),
-		"namespaces are forbidden here":   slices.Concat(within, []string{"--disable-userns", self}),
+		"namespaces are forbidden here":   slices.Concat(within, []string{"--bind", "/proc", "/proc", "--disable-userns", self}),
 	} {
 		if _, err := exec.LookPath(argv[0]); err != nil || os.Geteuid() == 0 && argv[0] == within[0] {
 			continue // root needs no user namespace

@@ -6,21 +6,26 @@ import (
 	"fmt"
 )
 
-// ErrBubblewrap means that bubblewrap did not get as far as being the command.
+// ErrBubblewrap means that bubblewrap does not do here what it is asked for.
 var ErrBubblewrap = errors.New("bubblewrap failed")
+
+// errNotRun means that the command could not be started in it.
+var errNotRun = errors.New("the program cannot be run inside")
 
 // Failed is why a child was not started, with what it said meanwhile.
 func (c *Confined) Failed(err error, said []byte) error {
-	if !errors.Is(err, ErrBubblewrap) {
-		return err
-	}
-	if c.broken != nil {
-		c.broken()
-	}
 	for line := range bytes.Lines(said) {
-		if what, ok := bytes.CutPrefix(line, []byte("bwrap: ")); ok {
-			return fmt.Errorf("%w: %s", err, bytes.TrimSpace(what))
+		what, ok := bytes.CutPrefix(line, []byte("bwrap: "))
+		if what = bytes.TrimSpace(what); ok && errors.Is(err, errNotRun) {
+			return fmt.Errorf("%w: %s", errNotRun, bytes.TrimPrefix(what, []byte("execvp ")))
 		}
+		if ok && errors.Is(err, ErrBubblewrap) {
+			err = fmt.Errorf("%w: %s", err, what)
+			break
+		}
+	}
+	if c.broken != nil && errors.Is(err, ErrBubblewrap) && !errors.Is(err, errNotRun) {
+		c.broken()
 	}
 	return err
 }

@@ -84,6 +84,9 @@ func (t *trace) enter() error {
 	if t.command, err = forked(t.inner); err != nil {
 		return err
 	}
+	if err := shield(t.inner); err != nil {
+		return err
+	}
 	if err := unix.PtraceCont(t.inner, 0); err != nil {
 		return fmt.Errorf("%w: %w", ErrBubblewrap, err)
 	}
@@ -91,10 +94,26 @@ func (t *trace) enter() error {
 	return err
 }
 
+// shield closes the first process inside to the command, which was just started and does
+// nothing yet: it is the same user's, and could have it take back its wish to die with
+// the monitor, by ptrace(2) or /proc/1/mem, and so outlive Rouse.
+func shield(pid int) error {
+	if auditArch == 0 {
+		return nil
+	}
+	if err := unix.PtraceSyscall(pid, 0); err != nil { // to the end of the call that started it
+		return fmt.Errorf("%w: %w", ErrBubblewrap, err)
+	}
+	if _, err := await(pid); err != nil {
+		return err
+	}
+	return repeat(pid, unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
+}
+
 // run lets the command go, and returns when it is itself.
 func (t *trace) run() error {
 	if err := goOn(t.command, func(s unix.WaitStatus) bool { return s.TrapCause() == unix.PTRACE_EVENT_EXEC }); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotRun, err)
 	}
 	if err := detach(t.command); err != nil {
 		return err
@@ -144,24 +163,13 @@ func await(pid int) (s unix.WaitStatus, err error) {
 
 // leave leaves the first process inside once it waits for the others, and so has asked
 // the kernel to end it with the monitor. The signal, which is never delivered, is there
-// to stop it: only then can it be left. It may have ended already, and been reaped. From
-// now on the command cannot trace it, which is the same user's: it could have it take
-// back what it has asked for, and outlive Rouse.
+// to stop it: only then can it be left. It may have ended already, and been reaped.
 func leave(pid int) error {
 	for pause := 20 * time.Microsecond; !sleeps(pid); pause = min(2*pause, time.Millisecond) {
 		time.Sleep(pause)
 	}
 	syscall.Kill(pid, syscall.SIGWINCH)
-	_, err := await(pid)
-	if err == nil && auditArch != 0 {
-		err = repeat(pid, unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
-	}
-	for _, gone := range []error{ErrBubblewrap, unix.ECHILD, unix.ESRCH, errEnded} {
-		if errors.Is(err, gone) {
-			err = nil
-		}
-	}
-	if err != nil {
+	if _, err := await(pid); err != nil && !errors.Is(err, ErrBubblewrap) && !errors.Is(err, unix.ECHILD) {
 		return err
 	}
 	return detach(pid)

@@ -125,8 +125,8 @@ func run(pid int, start, list uint64, calls []call) error {
 	return saved.set(pid)
 }
 
-// repeat has a process that was stopped while it waits in a system call make another one
-// in its place, and then wait as before. Nothing is written to its memory, which may be
+// repeat has a process that was stopped at the end of a system call make another one, and
+// then be there as before. Nothing is written to its memory, which may be
 // closed to us from that call on.
 func repeat(pid int, number, first, second uint64) error {
 	var saved registers

@@ -37,9 +37,10 @@ func (r registers) calling(list uint64) registers {
 	return r
 }
 
-// instead are the registers with which the instruction that has called the kernel, and
-// is about to again, does so for something else, and where that ends.
+// instead are the registers with which the instruction that has called the kernel does
+// so again for something else, and where that ends.
 func (r registers) instead(number, first, second uint64) (registers, uint64) {
-	r.Regs[8], r.Regs[0], r.Regs[1] = number, first, second
-	return r, r.Pc + 4
+	end := r.Pc
+	r.Pc, r.Regs[8], r.Regs[0], r.Regs[1] = end-4, number, first, second
+	return r, end
 }
