@@ -10,13 +10,16 @@ import (
 	"strings"
 	"testing"
 
+	"rouse/agent/history"
 	"rouse/internal/disk"
 	"rouse/internal/killtest"
 	"rouse/scratchpad"
 )
 
-// effectCommand leaves a daemon, and a line for each time that it ran.
-func effectCommand(s *site) string { return "setsid sleep 300 & echo ran >> " + s.ledger }
+// effectCommand leaves a daemon, a line for each time that it ran, and a file.
+func effectCommand(s *site) string {
+	return "setsid sleep 300 & echo ran >> " + s.ledger + "; echo ran >> ran"
+}
 
 // The real program is killed at its system calls, through a whole cycle: the
 // memory is old or new, the next run goes on, no call is repeated unmarked and
@@ -181,6 +184,10 @@ func (c *kills) check(t *testing.T, s *site, context string) {
 	unknown := strings.Count(notes, "outcome unknown, it may have run and is not repeated: step 1 shell(")
 	if ran > 1 || done+unknown > 1 || ran > done+unknown || done > ran {
 		t.Fatalf("%s: ran %d times, told %d times as done and %d times as unknown:%s", context, ran, done, unknown, notes)
+	}
+	store := history.Store{Dir: s.home.History(), Of: "workspace", MaxFile: 1 << 20, MaxBytes: 1 << 20}
+	if got, err := store.Take(filepath.Join(s.home.Dir, "workspace"), history.After("9")); err != nil || got.Made {
+		t.Fatalf("%s: the newest version is not the workspace: %+v, %v", context, got, err)
 	}
 	c.ran += ran
 	c.done += done

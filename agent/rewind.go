@@ -76,7 +76,7 @@ func (k *Keeper) Rewind(r Rewind, do bool) (p Rewinding, err error) {
 		return p, err
 	}
 	c := &w.record
-	p.Done, c.effects = c.id, r.Files
+	p.Done, c.effects = c.id, p.Files
 	c.rewind = &journal.Rewound{To: r.Cycle, Memory: p.sum, Files: p.from, Paths: r.Paths, Outward: len(p.Calls)}
 	end := failedRewind(k.intend(c))
 	if end.Error == "" {
@@ -125,19 +125,32 @@ func (k *Keeper) plan(r Rewind) (p Rewinding, err error) {
 		p.Keys = slices.DeleteFunc(scratchpad.Diff(now, was), func(d scratchpad.Difference) bool { return d.Key == "last_updated" })
 	}
 	if r.Files {
-		v, err := k.target(history.Before(r.Cycle))
-		if err != nil {
+		if err := k.planFiles(&p); err != nil {
 			return p, err
 		}
-		p.from = cmp.Or(v.ID, emptyVersion)
-		now, err := k.History.Look(k.Workspace)
-		if err != nil {
-			return p, err
-		}
-		p.Changes, p.Left = history.Plan(now, v, r.Paths)
 	}
 	p.Calls, err = k.outward(r.Cycle)
 	return p, err
+}
+
+func (k *Keeper) planFiles(p *Rewinding) error {
+	v, err := k.target(history.Before(p.Cycle))
+	if err != nil && !errors.Is(err, history.ErrNone) {
+		return err
+	}
+	now, failed := k.History.Look(k.Workspace)
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil && len(now.Entries) == 0 && k.History.Size() == 0:
+		p.Files = false // there never was one
+		return nil
+	case err != nil:
+		return err
+	}
+	p.from = cmp.Or(v.ID, emptyVersion)
+	p.Changes, p.Left = history.Plan(now, v, p.Paths)
+	return nil
 }
 
 // errNoHistory says why files cannot go back.

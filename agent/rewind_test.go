@@ -151,6 +151,11 @@ func TestRewindCannot(t *testing.T) {
 	if _, err := k.Rewind(Rewind{Cycle: n.bad, Memory: true, Files: true}, true); err == nil || !strings.Contains(err.Error(), "--memory puts the memory back alone") || len(n.cycles()) != 2 {
 		t.Error(err)
 	}
+	n.must(os.RemoveAll(k.Workspace))
+	if p, err := k.Rewind(Rewind{Cycle: n.bad, Memory: true, Files: true}, false); err != nil || p.Files {
+		t.Errorf("of a workspace that never had a file: %v", err)
+	}
+	n.file("mine", "of a person")
 	k.History = nil
 	if _, err := k.Rewind(Rewind{Cycle: n.bad, Memory: true}, true); err != nil {
 		t.Error(err)
