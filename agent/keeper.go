@@ -26,6 +26,8 @@ type Keeper struct {
 	Workspace string
 	// History keeps versions of the workspace; nil does not.
 	History *history.Store
+	// Variables are those that each notebook has saved; nil is none.
+	Variables func() map[string][]string
 	// Mark is in the environment of every process that the cycle's tools start.
 	Mark string
 	// NotesMax bounds the notes of the memory at sleep, in bytes; 0 does not.

@@ -25,6 +25,7 @@ type record struct {
 	left    *left          // the files of the home as they should be
 	calls   journal.Counts
 	effects bool             // a call began that may have had one
+	cells   bool             // a notebook was used
 	found   func()           // keeps the workspace as it was before that, or nil
 	version string           // the last one in its journal
 	rewind  *journal.Rewound // what it puts back, where it is no cycle

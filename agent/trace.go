@@ -22,6 +22,7 @@ type trace struct {
 	awake      bool   // the event wake is proven
 	effects    bool   // a call began that may have had one
 	version    string // of the workspace, the last one
+	cells      bool   // a notebook was used
 	rewind     *journal.Rewound
 	full       bool // it left word that the disk was full
 	owner      proc.Identity
@@ -83,6 +84,7 @@ func (t *trace) add(e journal.Event) {
 		t.tokens += d.Usage.Input + d.Usage.Output
 	case *journal.Intent:
 		t.open = append(t.open, *d)
+		t.cells = t.cells || d.Tool == notebookTool
 		t.effects = t.effects || history.EffectOf(d.Tool) != history.None
 	case *journal.Rewound:
 		t.rewind, t.effects = d, d.Files != ""

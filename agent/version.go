@@ -9,9 +9,12 @@ import (
 	"rouse/journal"
 )
 
+const notebookTool = "notebook"
+
 // affect takes note of a call that is about to begin: before the first one that may
 // have an effect, the workspace is kept as the cycle found it.
 func (c *record) affect(tool string) {
+	c.cells = c.cells || tool == notebookTool
 	if c.effects || history.EffectOf(tool) == history.None {
 		return
 	}

@@ -394,7 +394,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept), new(Rewound),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept), new(Rewound), new(Variables),
 	} {
 		if p.event() == kind {
 			return p

@@ -44,6 +44,13 @@ func (d *Rewound) text() string {
 	return strings.TrimSpace(line)
 }
 
+// Variables says which variables the notebooks have saved, by name.
+type Variables struct {
+	Notebooks map[string][]string `json:"notebooks"`
+}
+
+func (*Variables) event() string { return "variables" }
+
 func (*Kept) event() string { return "version" }
 
 func (d *Kept) text() string {

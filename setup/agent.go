@@ -66,7 +66,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 	c := s.Config
 	return agent.Keeper{
-		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), History: s.History(), Mark: s.Runner().Mark,
+		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), History: s.History(), Variables: s.variables, Mark: s.Runner().Mark,
 		NotesMax: int(c.Cycle.NotesMax), CompletedMax: int(c.Cycle.CompletedMax), Version: s.Version, Config: c.Held(), Found: s.found(), Notify: s.notifier(hide),
 	}
 }

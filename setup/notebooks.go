@@ -49,6 +49,19 @@ func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(
 	return m, func() { closeNotebooks(ctx, m) }, nil
 }
 
+// variables are those that each notebook has saved, by name.
+func (s *Setup) variables() map[string][]string {
+	m := notebook.Manager{Dir: s.Home.Notebooks()}
+	names, _ := m.Names() // what cannot be listed is not told
+	all := map[string][]string{}
+	for _, name := range names {
+		if saved := local.Saved(filepath.Join(m.Dir, name)); len(saved) > 0 {
+			all[name] = saved
+		}
+	}
+	return all
+}
+
 // manager makes the manager of the notebooks; cells ask llm.
 func (s *Setup) manager(hide *redact.Redactor, llm notebook.LLM) (*notebook.Manager, error) {
 	granted, err := s.credentials()

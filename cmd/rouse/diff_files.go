@@ -34,18 +34,24 @@ func (a *app) diffNight(args []string, onlyFiles, unified bool) error {
 			return err
 		}
 	}
+	var variables []agent.Names
+	if !onlyFiles {
+		if variables, err = agent.Variables(h, from, to); err != nil {
+			return err
+		}
+	}
 	files, err := agent.Files(h, from, to)
 	if err != nil && (onlyFiles || !errors.Is(err, history.ErrNone)) {
 		return err
 	}
 	switch {
 	case a.json:
-		return a.printNight(keys, files)
+		return a.printNight(keys, files, variables)
 	case unified && !onlyFiles:
 		if err := a.unifiedDiff(h, from, to); err != nil {
 			return err
 		}
-	case len(keys) > 0 || len(files) == 0:
+	case len(keys) > 0 || len(files)+len(variables) == 0:
 		moved, err := agent.Moved(h, "")
 		if err != nil {
 			return err
@@ -57,6 +63,9 @@ func (a *app) diffNight(args []string, onlyFiles, unified bool) error {
 		if unified {
 			a.printFileDiff(h, c)
 		}
+	}
+	for _, n := range variables {
+		a.printChange("notebook "+text.Line(n.Notebook, 80)+": variables", n.Removed, n.Added)
 	}
 	if err != nil {
 		fmt.Fprintln(a.stderr, err)
@@ -76,14 +85,17 @@ func memoryOver(h home.Home, from, to string) ([]scratchpad.Difference, error) {
 	return scratchpad.Diff(before, after), nil
 }
 
-// printNight prints keys of the memory, and then files.
-func (a *app) printNight(keys []scratchpad.Difference, files []history.Change) error {
+// printNight prints keys of the memory, then files, then variables.
+func (a *app) printNight(keys []scratchpad.Difference, files []history.Change, variables []agent.Names) error {
 	all := []any{}
 	for _, d := range keys {
 		all = append(all, d)
 	}
 	for _, c := range fileChanges(files) {
 		all = append(all, c)
+	}
+	for _, n := range variables {
+		all = append(all, n)
 	}
 	return a.printJSON(all)
 }
