@@ -122,7 +122,7 @@ func TestBoxMany(t *testing.T) {
 		t.Errorf("got %s", got.out)
 	}
 	r.policy.Hidden = r.paths("home/hidden")
-	before := numbers("/proc/self/fd")
+	before, others := numbers("/proc/self/fd"), childrenOf(os.Getpid()) // which another test left dead
 	runner, box := newRunner(), r.box()
 	var all sync.WaitGroup
 	for range 50 {
@@ -141,8 +141,9 @@ func TestBoxMany(t *testing.T) {
 		t.Errorf("descriptors: %v, then %v", before, after)
 	}
 	for _, pid := range childrenOf(os.Getpid()) {
-		s, _ := readStat(pid)
-		t.Errorf("left %+v", s)
+		if s, _ := readStat(pid); !slices.Contains(others, pid) {
+			t.Errorf("left %+v", s)
+		}
 	}
 }
 
