@@ -16,20 +16,21 @@ func (b *Box) restrict(c Child) (*Confined, error) {
 	if !b.policy.Reads(resolved(c.Path)) { // its exec comes before it is restricted
 		return nil, unix.EACCES
 	}
-	if err := b.rules.make(b); err != nil {
-		return nil, fmt.Errorf("sandbox: %w", err)
+	rules, err := b.rules.made(b)
+	if err != nil {
+		return nil, err
 	}
 	c.Env = b.policy.environ(c.Env, b.policy.Temp)
 	set := 3 + len(c.Files)
-	c.Files = append(slices.Clip(c.Files), b.rules.set)
+	c.Files = append(slices.Clip(c.Files), rules.file)
 	attr := *c.Attr
 	attr.Ptrace = true
 	c.Attr = &attr
-	return &Confined{Child: c, started: func(pid int) (int, error) { return pid, b.tell(pid, set) }}, nil
+	return &Confined{Child: c, started: func(pid int) (int, error) { return pid, b.tell(pid, rules, set) }}, nil
 }
 
-// tell restricts a child that is held, and lets it go.
-func (b *Box) tell(pid, set int) error {
+// tell restricts a child that is held, which has the ruleset as a file, and lets it go.
+func (b *Box) tell(pid int, rules *ruleset, set int) error {
 	if err := stopped(pid); err != nil {
 		return err
 	}
@@ -37,51 +38,64 @@ func (b *Box) tell(pid, set int) error {
 	if err != nil {
 		return err
 	}
-	if err := tell(pid, append(limits, b.rules.calls(set)...)); err != nil {
+	if err := b.rules.complete(rules); err != nil {
+		return err
+	}
+	if err := tell(pid, append(limits, restriction(set, b.filter())...)); err != nil {
 		return err
 	}
 	return detach(pid)
 }
 
-// rules are what a child takes on. They are made when the first
-// child is confined, as what they allow is looked for in the file system, and hold
-// for all of a box: of what appears later beside something hidden, nothing is
-// readable, and of what they name, nothing that replaces it.
+// rules are what a child takes on. They are made when the first child is confined, as
+// what they allow is looked for in the file system, and hold for all of a box: of what
+// appears later beside something hidden, nothing is readable, and of what they name,
+// nothing that replaces it.
 type rules struct {
-	mu     sync.Mutex
-	set    *os.File // of Landlock; the kernel closes it to children
-	filter []unix.SockFilter
+	mu  sync.Mutex
+	set *ruleset
 }
 
-// make makes the rules once; after an error the next one tries again.
-func (r *rules) make(b *Box) error {
+// made is the ruleset of a box, which is completed while the first child is started.
+func (r *rules) made(b *Box) (*ruleset, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.set != nil {
-		return nil
+		return r.set, nil
 	}
 	if err := b.policy.makeFolders(); err != nil {
-		return err
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	set, err := newRuleset(b.system.Landlock)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("sandbox: %w", err)
 	}
-	if err := set.allow(b.policy); err != nil {
-		unix.Close(set.fd)
-		return err
-	}
-	r.set, r.filter = os.NewFile(uintptr(set.fd), "landlock"), b.filter()
-	return nil
+	r.set = set
+	go func() {
+		set.err = set.allow(b.policy)
+		close(set.complete)
+	}()
+	return set, nil
 }
 
-// calls are those by which a child restricts itself, which has the ruleset as a file.
-func (r *rules) calls(set int) []call {
+// complete waits until a ruleset is. After an error the next child tries another one.
+func (r *rules) complete(set *ruleset) error {
+	<-set.complete
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if set.err != nil && r.set == set {
+		r.set = nil
+	}
+	return set.err
+}
+
+// restriction are the calls by which a child restricts itself.
+func restriction(set int, filter []unix.SockFilter) []call {
 	calls := []call{
 		{name: "set no new privileges", number: unix.SYS_PRCTL, args: [3]uint64{unix.PR_SET_NO_NEW_PRIVS, 1}},
 		{name: "restrict by Landlock", number: unix.SYS_LANDLOCK_RESTRICT_SELF, args: [3]uint64{uint64(set)}},
 		{name: "close the ruleset", number: unix.SYS_CLOSE, args: [3]uint64{uint64(set)}},
-		filtering(r.filter),
+		filtering(filter),
 	}
 	if fewer := fewerCapabilities(); fewer != nil {
 		calls = append([]call{*fewer}, calls...)
@@ -120,10 +134,13 @@ func handled(abi int) uint64 {
 	return all
 }
 
-// ruleset is one that is being made.
+// ruleset is one of Landlock, to which rules are added until it is complete.
 type ruleset struct {
-	fd      int
-	handled uint64
+	file     *os.File // the kernel closes it to children
+	fd       int
+	handled  uint64
+	complete chan struct{}
+	err      error
 }
 
 func newRuleset(abi int) (*ruleset, error) {
@@ -131,12 +148,11 @@ func newRuleset(abi int) (*ruleset, error) {
 	if abi >= 6 {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	size := unsafe.Sizeof(attr)
-	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if e != 0 {
 		return nil, fmt.Errorf("make a ruleset of Landlock: %w", e)
 	}
-	return &ruleset{int(fd), attr.Handled_access_fs}, nil
+	return &ruleset{file: os.NewFile(fd, "landlock"), fd: int(fd), handled: attr.Handled_access_fs, complete: make(chan struct{})}, nil
 }
 
 // add gives rights to a file, or a folder with all below.
