@@ -165,16 +165,17 @@ func (w *Walls) Tools() *sandbox.Box {
 	return w.box
 }
 
-// Notebook gives the box of a notebook's process, whose folder is its own, and that of
-// what makes its environment and installs packages, which reaches the package index.
+// Notebook gives the box of a notebook's process, which reads its folder and writes where
+// [local.Writable] says, and that of what makes its environment and installs packages, which reaches the package index.
 func (w *Walls) Notebook(dir string) (cells, install *sandbox.Box) {
 	if w == nil {
 		return nil, nil
 	}
 	p := w.tools
 	if dir != "" {
-		p.Write = append(slices.Clone(p.Write), home.Resolved(dir))
-		p.Read = append(slices.Clone(p.Read), interpreter(local.Interpreter(dir), nil)...)
+		dir = home.Resolved(dir)
+		p.Write = append(slices.Clone(p.Write), local.Writable(dir)...)
+		p.Read = append(append(slices.Clone(p.Read), dir), pythons(interpreter(local.Interpreter(dir), nil))...)
 	}
 	return w.made(p, w.Hosts), w.installing(p)
 }
@@ -186,6 +187,15 @@ func (w *Walls) settings(env []string) []string {
 	}
 	return slices.DeleteFunc(env, func(e string) bool {
 		return strings.HasPrefix(e, "PIP_CACHE_DIR=") || strings.HasPrefix(e, "UV_CACHE_DIR=")
+	})
+}
+
+// pythons are those folders that hold a Python: a cell may have put any link in the
+// place of its own.
+func pythons(dirs []string) []string {
+	return slices.DeleteFunc(dirs, func(dir string) bool {
+		found, _ := filepath.Glob(filepath.Join(dir, "lib", "python3*"))
+		return len(found) == 0
 	})
 }
 

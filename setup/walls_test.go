@@ -94,7 +94,7 @@ func TestWallsOfNotebooksAndServers(t *testing.T) {
 	own := filepath.Join(person, "agent", "notebooks", "one")
 	cells, install := w.Notebook(own)
 	for _, b := range []*sandbox.Box{cells, install} {
-		if p := b.Policy(); !p.Writes(own+"/x") || p.Reads(filepath.Dir(own)+"/two/x") || p.Network != sandbox.Listed {
+		if p := b.Policy(); !p.Writes(own+"/venv/x") || !p.Writes(own+"/saved/x") || p.Writes(own+"/cells.jsonl") || !p.Reads(own+"/cells.jsonl") || p.Reads(filepath.Dir(own)+"/two/x") || p.Network != sandbox.Listed {
 			t.Errorf("%+v", p)
 		}
 	}

@@ -3,14 +3,21 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"syscall"
 	"time"
 )
 
 // ReadSmall reads a regular file of at most limit bytes. What is another kind of file,
 // such as a FIFO, is an error and not waited for.
 func ReadSmall(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
 	switch {
 	case err != nil:
 		return nil, err
@@ -19,7 +26,12 @@ func ReadSmall(path string, limit int64) ([]byte, error) {
 	case info.Size() > limit:
 		return nil, fmt.Errorf("%d bytes, the limit is %d", info.Size(), limit)
 	}
-	return os.ReadFile(path)
+	data := make([]byte, info.Size())
+	n, err := io.ReadFull(f, data)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return data[:n], err
 }
 
 // Exists says whether there is anything at a path, be it a link to nothing.

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"os"
@@ -16,6 +17,8 @@ var python embed.FS
 const (
 	bootName    = "boot"
 	packageName = "rouse_notebook"
+	// compiledName is where Python keeps what it has compiled of it.
+	compiledName = bootName + "/" + packageName + "/__pycache__"
 	// bootCode is all that the interpreter is told; the rest is imported, so
 	// that Python compiles it once.
 	bootCode = "import sys; sys.path[0] = sys.argv.pop(); from rouse_notebook.main import main; del sys.path[0]; main()"
@@ -25,7 +28,7 @@ const (
 // and differs is replaced.
 func (r *Runtime) unpack() error {
 	dir := r.path(bootName, packageName)
-	if err := r.c.FS.MkdirAll(dir, 0o700); err != nil {
+	if err := cmp.Or(r.c.FS.MkdirAll(r.path(compiledName), 0o700), r.c.FS.MkdirAll(r.path(savedName), 0o700)); err != nil {
 		return fmt.Errorf("unpack boot code: %w", err)
 	}
 	files, err := python.ReadDir("python")

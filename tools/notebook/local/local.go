@@ -4,7 +4,9 @@
 // A notebook's folder holds venv, the environment; requirements.txt, what was
 // installed into it; variables.pickle, the globals that were saved last; and
 // boot, the Python of ours that runs in the process. That one is embedded here,
-// in the folder python, and needs only Python 3.8 and its standard library.
+// in the folder python, and needs only Python 3.8 and its standard library. Where
+// processes are confined they write in the folders of [Writable] alone: what they
+// put beside those, such as a link, we would follow.
 //
 // How a cell is kept from forging its own result: what the process reports
 // comes over a descriptor of its own, which no child of the process inherits,
@@ -116,6 +118,19 @@ func (c Config) Open(dir string) (*Runtime, error) {
 	return r, nil
 }
 
+// Writable are the folders of a notebook, in the folder dir, in which its processes
+// write: its environment, what is to be saved, and what Python compiles of our code. One
+// that is a link is not given.
+func Writable(dir string) (list []string) {
+	for _, name := range []string{venvName, savedName, compiledName} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err != nil || info.IsDir() {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
 func (c Config) boxes(dir string) (cells, install *sandbox.Box) {
 	if c.Boxes == nil {
 		return nil, nil
@@ -190,7 +205,7 @@ func (r *Runtime) Remove(ctx context.Context) error {
 	r.end(false)
 	r.notes, r.lost = nil, false
 	errs := []error{r.endLeftovers()}
-	for _, name := range []string{venvName, bootName, variablesName, variablesName + newSuffix, triedName, requirementsName} {
+	for _, name := range []string{venvName, bootName, savedName, variablesName, variablesName + newSuffix, triedName, requirementsName} {
 		errs = append(errs, os.RemoveAll(r.path(name)))
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"rouse/internal/proc"
@@ -15,7 +16,9 @@ import (
 
 const (
 	variablesName = "variables.pickle"
-	newSuffix     = ".new"
+	// savedName is the folder in which a process writes its variables.
+	savedName = "saved"
+	newSuffix = ".new"
 	// triedName holds variables while they are restored, and after that has
 	// failed; they are not tried again.
 	triedName    = "variables.tried"
@@ -178,7 +181,7 @@ func (r *Runtime) save(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.c.SaveTimeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	fresh := r.path(variablesName + newSuffix)
+	fresh := r.path(savedName, variablesName+newSuffix)
 	k := r.kernel
 	k.attach(silent())
 	defer k.attach(nil)
@@ -197,7 +200,7 @@ func (r *Runtime) save(ctx context.Context) error {
 
 // keep makes the file that the process wrote the one to restore from, durably.
 func (r *Runtime) keep(fresh string) error {
-	f, err := r.c.FS.OpenFile(fresh, os.O_WRONLY, 0)
+	f, err := r.c.FS.OpenFile(fresh, os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

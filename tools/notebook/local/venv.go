@@ -22,6 +22,7 @@ const (
 	// recordName is written when an environment is complete, so one without it
 	// was only half made.
 	recordName    = "rouse.json"
+	maxRecord     = 64 << 10 // bytes
 	createTries   = 3
 	createTimeout = 5 * time.Minute
 	probeTimeout  = 30 * time.Second
@@ -49,7 +50,7 @@ func (r *Runtime) environment(ctx context.Context) error {
 
 func (r *Runtime) record() (record, error) {
 	var rec record
-	b, err := os.ReadFile(r.path(venvName, recordName))
+	b, err := disk.ReadSmall(r.path(venvName, recordName), maxRecord)
 	if err == nil {
 		err = json.Unmarshal(b, &rec)
 	}
@@ -71,10 +72,7 @@ func (r *Runtime) rebuild(ctx context.Context) error {
 }
 
 func (r *Runtime) create(ctx context.Context) error {
-	if err := os.RemoveAll(r.path(venvName)); err != nil {
-		return err
-	}
-	if err := r.c.FS.MkdirAll(r.dir, 0o700); err != nil {
+	if err := r.clear(); err != nil {
 		return err
 	}
 	if _, err := r.command(ctx, proc.Command{Argv: r.creator(), Timeout: createTimeout, Env: r.c.InstallEnv}); err != nil {
@@ -89,6 +87,19 @@ func (r *Runtime) create(ctx context.Context) error {
 		return err
 	}
 	return disk.Replace(r.c.FS, r.path(venvName, recordName), append(b, '\n'), 0o600)
+}
+
+// clear empties the folder of the environment. It stays the one that processes may write.
+func (r *Runtime) clear() error {
+	dir := r.path(venvName)
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return cmp.Or(os.RemoveAll(dir), r.c.FS.MkdirAll(dir, 0o700))
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
 }
 
 // version is that of the environment's Python, which runs for it.
