@@ -85,6 +85,7 @@ func TestRestrictFiles(t *testing.T) {
 				{`cd home/work && mkdir a b && echo x >a/x && mv a/x b/y && ln b/y a/z && ln -s y b/l && rm -r a && mkfifo f && : >b/y`, true},
 				{`echo x >"$TMPDIR/x" && mkdir -p "$XDG_CACHE_HOME/y"`, true},
 				{`echo x >/dev/stdout && echo x | tee /dev/stderr >/dev/fd/1 && cat </dev/null`, true},
+				{`for fd in 3 4 5 6; do [ ! -e /proc/$$/fd/$fd ] || exit 1; done`, true},
 				{`cp /bin/true home/work/program && home/work/program`, true},
 				{`echo x >outside/new`, false},
 				{`echo x >>outside/file`, false},

@@ -34,6 +34,9 @@ func (b *Box) tell(pid int, rules *ruleset, set int) error {
 	if err := stopped(pid); err != nil {
 		return err
 	}
+	if err := unix.PtraceSetOptions(pid, unix.PTRACE_O_EXITKILL); err != nil { // it never runs unrestricted
+		return fmt.Errorf("hold process %d: %w", pid, err)
+	}
 	limits, err := b.policy.Limits.calls(pid)
 	if err != nil {
 		return err
