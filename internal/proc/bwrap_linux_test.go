@@ -262,6 +262,11 @@ func TestBoxSignals(t *testing.T) {
 	if left := inFolder(r.dir); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
+	for range 20 { // at once: bubblewrap's own process is in the group
+		if got := r.sh(`trap '' TERM; kill 0; kill -INT 1; echo here`, Command{}); got.out != "here\n" || !got.OK() {
+			t.Fatalf("got %v: %s", got, got.out)
+		}
+	}
 }
 
 // TestBoxAlone: no other process is seen, no descriptor is passed on but those that are

@@ -167,6 +167,7 @@ func await(pid int) (s unix.WaitStatus, err error) {
 func leave(pid int) error {
 	for pause := 20 * time.Microsecond; !sleeps(pid); pause = min(2*pause, time.Millisecond) {
 		time.Sleep(pause)
+		_ = unix.PtraceCont(pid, 0) // if a signal to the command's group has stopped it
 	}
 	syscall.Kill(pid, syscall.SIGWINCH)
 	if _, err := await(pid); err != nil && !errors.Is(err, ErrBubblewrap) && !errors.Is(err, unix.ECHILD) {
