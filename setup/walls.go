@@ -102,6 +102,9 @@ func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy 
 	} else {
 		p.Read = slices.Concat(p.Read, []string{"/"}, l.all(slices.DeleteFunc(append(certificates(w.env), programs(slices.DeleteFunc(path, plain), person)...), plain)))
 	}
+	if dir := l.real(w.home.Dir); w.Read != config.ReadSystem && !plain(dir) {
+		p.Read = append(p.Read, dir)
+	}
 	if w.Read != config.ReadAny {
 		named := slices.Concat(p.Read, p.Write) // what the operator names is meant
 		p.Hidden = slices.DeleteFunc(append(l.private(persons(person)...), homes...), func(path string) bool { return slices.Contains(named, path) })

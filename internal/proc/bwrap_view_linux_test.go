@@ -83,6 +83,45 @@ func TestBoxLater(t *testing.T) {
 	}
 }
 
+// TestBoxBelowTemp: of a home that lies in /tmp nothing is made in the folder for
+// temporary files, and no link there leads mounts astray.
+func TestBoxBelowTemp(t *testing.T) {
+	if !asBoth(t) {
+		return
+	}
+	dir, err := os.MkdirTemp("/tmp", "rouse-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r := &room{t: t, dir: dir}
+	home, outside := dir+"/home", roomFor(t, os.Geteuid())
+	for _, name := range []string{"/workspace", "/temp"} {
+		if err := os.MkdirAll(home+name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.WriteFile(home+"/key", []byte("held\n"), 0o600), os.Symlink("/oldroot"+outside, home+"/temp/"+filepath.Base(dir))); err != nil {
+		t.Fatal(err)
+	}
+	r.policy = sandbox.Policy{Read: []string{"/", home}, Write: []string{home + "/workspace"}, Hidden: []string{home + "/key", home + "/STOP"}, Temp: home + "/temp", Network: sandbox.None}
+	got := r.sh(`exec 2>/dev/null; touch ../STOP; cat ../key; echo x > $TMPDIR/kept; echo x > /tmp/gone; cat /tmp/gone; echo y > made; ls ..; echo $TMPDIR`, Command{})
+	if want := "x\ntemp\nworkspace\n" + home + "/temp\n"; got.out != want {
+		t.Errorf("got %q, want %q", got.out, want)
+	}
+	var left []string
+	for _, d := range []string{home, home + "/temp", home + "/workspace", outside} {
+		entries, _ := os.ReadDir(d)
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+	}
+	slices.Sort(left)
+	if want := []string{"kept", "key", "made", filepath.Base(dir), "temp", "workspace"}; !slices.Equal(left, want) {
+		t.Errorf("there are %v, want %v", left, want)
+	}
+}
+
 // TestBoxFolders: who may read only some folders finds no others, and these by their links.
 func TestBoxFolders(t *testing.T) {
 	if !asBoth(t) {

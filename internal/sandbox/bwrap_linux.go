@@ -60,7 +60,11 @@ func (b *Box) arguments(v view, c Child) (*os.File, error) {
 	args = append(args, privileges()...)
 	args = append(args, v.mounts()...)
 	args = append(args, "--chdir", dir, "--clearenv")
-	for _, e := range b.policy.environ(c.Env, "/tmp") {
+	temp := "/tmp"
+	if v.temp() == "" {
+		temp = b.policy.Temp
+	}
+	for _, e := range b.policy.environ(c.Env, temp) {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
 			args = append(args, "--setenv", name, value)
 		}

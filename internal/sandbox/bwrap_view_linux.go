@@ -29,7 +29,7 @@ const (
 type view struct {
 	found map[string]sight
 	links map[string]string // on the way to what can be seen
-	lent  string            // the folder that is /tmp
+	lent  string            // the folder that is /tmp; see [view.temp]
 	there disk
 }
 
@@ -204,6 +204,18 @@ func (v view) folder(dir string) (string, error) {
 	return "", fmt.Errorf("the folder %s cannot be seen from inside", dir)
 }
 
+// temp is what is /tmp: the folder that is lent, or, where something is seen below /tmp,
+// an empty one. The mounts for that would be made in the other one, where the command
+// can have put links in their way.
+func (v view) temp() string {
+	for path, s := range v.found {
+		if s > hidden && path != "/tmp" && below("/tmp", path) {
+			return ""
+		}
+	}
+	return v.lent
+}
+
 // mounts are bubblewrap's arguments that make the view, the shorter paths first: as few
 // as can be, as bubblewrap reads the list of all mounts for most of them, which takes
 // a tenth of a millisecond and more. What is empty is closed to writers at the end,
@@ -249,7 +261,10 @@ func (v view) mount(path string) (args []string, empty bool) {
 	case path == "/proc":
 		return process(), false
 	case path == "/tmp" && s == own:
-		return []string{"--bind", v.lent, path}, false
+		if lent := v.temp(); lent != "" {
+			return []string{"--bind", lent, path}, false
+		}
+		return []string{"--perms", "1777", "--tmpfs", path}, false
 	case s == own || s == closed:
 		return []string{"--perms", "0755", "--tmpfs", path}, s == closed
 	case s == open:

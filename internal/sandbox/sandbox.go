@@ -41,8 +41,8 @@ type Policy struct {
 	// ReadOnly cannot be written, and Hidden not even be read, though they are below
 	// what else could be.
 	ReadOnly, Hidden []string
-	// Temp is a folder that is there as /tmp where mounts can be had, and is named by
-	// TMPDIR. Cache is one that package managers and compilers are pointed to. Both
+	// Temp is a folder that is there as /tmp where mounts can be had and nothing else is
+	// seen there, and is named by TMPDIR. Cache is one that package managers and compilers are pointed to. Both
 	// can be written, and are made when they are needed.
 	Temp, Cache string
 	Network     Network
