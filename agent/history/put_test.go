@@ -113,7 +113,7 @@ func TestPutStaysInside(t *testing.T) {
 
 // Whatever fails or wherever it dies: done again, the folder is as it was.
 func TestEveryFaultOfPut(t *testing.T) {
-	points := disktest.Sweep(t, disktest.Faults(), func(f *disktest.Faulty) {
+	points := disktest.Sweep(t, faults(), func(f *disktest.Faulty) {
 		r := newRig(t)
 		defer os.RemoveAll(filepath.Dir(r.root))
 		r.first()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rouse/internal/disk/disktest"
+	"rouse/internal/sweep"
 )
 
 // grow makes versions of files that change, as long as the disk goes along.
@@ -80,7 +81,7 @@ func TestOldestGo(t *testing.T) {
 // Every write may fail, or the process or the power go: then there are the versions that
 // were acknowledged, whole, and the next goes on.
 func TestEveryFault(t *testing.T) {
-	points := disktest.Sweep(t, disktest.Faults(), func(f *disktest.Faulty) {
+	points := disktest.Sweep(t, faults(), func(f *disktest.Faulty) {
 		r := newRig(t)
 		defer os.RemoveAll(filepath.Dir(r.root))
 		logs := filepath.Dir(r.Dir)
@@ -98,6 +99,11 @@ func TestEveryFault(t *testing.T) {
 		}
 	})
 	t.Logf("versions lost 0, torn 0 / %d faults", points)
+}
+
+// faults are all kinds of fault, or where a sweep is wide, all crashes and some errors.
+func faults() []disktest.Fault {
+	return sweep.Of(disktest.Faults(), disktest.Faults()[:5], disktest.Faults())
 }
 
 // goesOn wants that the versions are whole, and that there can be another.

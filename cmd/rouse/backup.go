@@ -23,7 +23,7 @@ what is secret, such as the vault with its key and .env. A workspace elsewhere i
 A cycle may run meanwhile: it is in the backup as a crash at one moment would have left it,
 and the first wake in the restored home settles it.
 
-Exit codes: 0, 1 if it cannot be written.`,
+Exit codes: 0, 1 if it cannot be written, 2 if the home is of a newer rouse.`,
 		Example: "  rouse backup /mnt/usb/my-agent.tar.gz",
 		Args:    cobra.ExactArgs(1),
 		RunE:    in(a.anyHome, a.backup),
