@@ -130,6 +130,8 @@ func TestRealWork(t *testing.T) {
 				for _, w := range append(works(), fetching()...) {
 					t.Run(w.name, func(t *testing.T) { site.do(t, w) })
 				}
+				t.Run("notebooks", site.notebooks)
+				t.Run("servers", site.servers)
 			})
 		}
 	}
@@ -180,13 +182,20 @@ func newWorkSite(t *testing.T, bare, nobody bool) *workSite {
 // of its own.
 func programs() string {
 	path := "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	program, err := exec.LookPath("go")
-	for dir := filepath.Dir(program); err == nil && dir != "/"; dir = filepath.Dir(dir) {
-		if info, failed := os.Stat(dir); failed != nil || info.Mode()&0o001 == 0 {
-			return path
+	if program, err := exec.LookPath("go"); err == nil && passable(filepath.Dir(program)) {
+		path += ":" + filepath.Dir(program)
+	}
+	return path
+}
+
+// passable says whether everybody reaches what is in a folder.
+func passable(dir string) bool {
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 {
+			return false
 		}
 	}
-	return path + ":" + filepath.Dir(program)
+	return true
 }
 
 // chownTree gives a folder to the ordinary user.
@@ -200,7 +209,7 @@ func chownTree(dir string) error {
 }
 
 // configure writes rouse.yaml: no list of hosts is kept without bubblewrap.
-func (s *workSite) configure(lacks string) {
+func (s *workSite) configure(lacks, more string) {
 	network := "network: listed, hosts: ['" + s.server + "']"
 	if s.bare {
 		network = "network: open"
@@ -208,17 +217,19 @@ func (s *workSite) configure(lacks string) {
 	if s.bare && lacks != "" {
 		network += ", " + lacks
 	}
-	s.write("rouse.yaml", "model: {provider: offline}\nposture: careful\nsandbox: {"+network+"}\nnotebook: {python: /usr/bin/python3}\n")
+	s.write("rouse.yaml", "posture: careful\nsandbox: {"+network+"}\n"+more+"\n")
 	s.own("rouse.yaml")
 }
 
 // own gives what the test wrote to the user of the home.
-func (s *workSite) own(name string) {
-	if s.user == nil {
-		return
-	}
-	if err := os.Chown(s.path(name), int(s.user.Uid), int(s.user.Gid)); err != nil {
-		s.t.Fatal(err)
+func (s *workSite) own(names ...string) {
+	for _, name := range names {
+		if s.user == nil {
+			return
+		}
+		if err := os.Chown(s.path(name), int(s.user.Uid), int(s.user.Gid)); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 
@@ -229,12 +240,11 @@ func (s *workSite) do(t *testing.T, w work) {
 	}
 	s.have(t, w.needs)
 	s.t = t
-	s.configure(w.lacks)
+	s.configure(w.lacks, "model: {provider: offline}")
 	name := strings.ReplaceAll(strings.ToLower(w.name), " ", "-")
 	head := fmt.Sprintf("set -eu; mkdir -p %[1]s; cd %[1]s; SERVER=%[2]s NAME=%[1]s\n", strings.ReplaceAll(name, "'", ""), s.server)
 	s.write("workspace/work.sh", head+strings.ReplaceAll(w.script, "http://SERVER", "http://"+s.server))
-	s.own("workspace")
-	s.own("workspace/work.sh")
+	s.own("workspace", "workspace/work.sh")
 	if o := s.rouse("run", "--task", `shell command="sh work.sh 2>&1" timeout_seconds=230`); o.code != 0 || strings.Contains(s.journal(), `"event":"refused"`) {
 		t.Errorf("%+v\n%s", o, s.journal())
 	}
