@@ -14,6 +14,11 @@ func (p Policy) environ(env []string, temp string) []string {
 	}
 	if p.Cache != "" { // of Go, pip and most others; npm has its own
 		set["XDG_CACHE_HOME"], set["npm_config_cache"] = p.Cache, p.Cache+"/npm"
+		if modules := goModules(env); modules != "" && !p.Writes(modules) {
+			if _, err := os.Stat(modules); err != nil { // else what is there is read
+				set["GOMODCACHE"] = p.Cache + "/go-mod"
+			}
+		}
 	}
 	var made []string
 	for _, e := range env {
@@ -21,12 +26,25 @@ func (p Policy) environ(env []string, temp string) []string {
 			made = append(made, e)
 		}
 	}
-	for _, name := range []string{"TMPDIR", "XDG_CACHE_HOME", "npm_config_cache"} {
+	for _, name := range []string{"TMPDIR", "XDG_CACHE_HOME", "npm_config_cache", "GOMODCACHE"} {
 		if set[name] != "" {
 			made = append(made, name+"="+set[name])
 		}
 	}
 	return made
+}
+
+// goModules is where Go keeps modules unless it is told, "" where it is.
+func goModules(env []string) (dir string) {
+	for _, e := range env {
+		switch name, value, _ := strings.Cut(e, "="); name {
+		case "GOPATH", "GOMODCACHE":
+			return ""
+		case "HOME":
+			dir = value + "/go/pkg/mod"
+		}
+	}
+	return dir
 }
 
 // makeFolders makes those that the policy lends.
