@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rouse/home"
 	"rouse/internal/disk"
@@ -101,5 +103,39 @@ func TestLimitsOfASandbox(t *testing.T) {
 		if r := runShell(t, s, command); r.OK || !strings.Contains(r.Error, want) || want == "" && len(r.Refused) > 0 {
 			t.Errorf("%s: %+v", command, r)
 		}
+	}
+}
+
+// Homes beside this one, those of the user and those that timers wake are hidden, and
+// looked for anew where something shows.
+func TestOtherHomes(t *testing.T) {
+	s, person := place(t, "posture: careful")
+	long := s.Now().Add(-time.Hour) // times of files have ticks
+	far := filepath.Join(home.Resolved(t.TempDir()), "far")
+	units := filepath.Join(person, ".config", "systemd", "user")
+	if err := errors.Join(os.Mkdir(s.Home.Logs(), 0o700), os.Mkdir(far, 0o700), os.WriteFile(filepath.Join(far, "rules.md"), []byte("x"), 0o600), os.MkdirAll(units, 0o700), os.Chtimes(units, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	hidden := func() []string {
+		t.Helper()
+		next, err := Open(s.Home, Process{Now: s.Now, Environ: s.Environ})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next.machine().homes
+	}
+	other := filepath.Join(person, "other")
+	if got := hidden(); !slices.Equal(got, []string{other}) {
+		t.Errorf("at first: %q", got)
+	}
+	if got := kept(t, s.Home).Homes; !slices.Equal(got, []string{other}) {
+		t.Errorf("kept: %q", got)
+	}
+	unit := InUnit + far + "; removed by rouse uninstall.\n[Service]\n"
+	if err := os.WriteFile(filepath.Join(units, "rouse-far.service"), []byte(unit), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := hidden(); len(got) != 2 || !slices.Contains(got, far) {
+		t.Errorf("with a timer: %q", got)
 	}
 }
