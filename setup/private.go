@@ -52,7 +52,8 @@ func systemCredentials() []credential {
 		{"keys", "/etc/ssh/ssh_host_*_key /etc/ssl/private /etc/pki/tls/private /etc/letsencrypt /etc/krb5.keytab /etc/wireguard /etc/openvpn /etc/ipsec.secrets /etc/ipsec.d/private /etc/swanctl " +
 			"/etc/luks /etc/cryptsetup-keys.d /var/lib/tailscale /var/lib/caddy /var/lib/acme /etc/vault.d /etc/credstore /etc/credstore.encrypted /run/credentials /run/secrets"},
 		{"networks", "/etc/NetworkManager/system-connections /etc/wpa_supplicant /etc/ppp/*-secrets /var/lib/iwd /var/lib/bluetooth /etc/netplan"},
-		{"containers", "/etc/kubernetes /var/lib/kubelet /etc/rancher /var/lib/rancher /etc/docker/key.json /var/lib/docker /var/lib/containerd /run/containers /var/lib/lxd /var/lib/incus /var/lib/cloud"},
+		{"containers", "/etc/kubernetes /var/lib/kubelet /etc/rancher /var/lib/rancher /etc/docker/key.json /var/lib/docker /var/lib/containerd /run/containers /var/lib/lxd /var/lib/incus /var/lib/cloud " +
+			"/var/lib/lxd/unix.socket /var/lib/incus/unix.socket /var/lib/incus/unix.socket.user /var/snap/lxd/common/lxd/unix.socket /var/snap/lxd/common/lxd-user/unix.socket"}, // whoever has one is root
 		{"package managers", "/etc/apt/auth.conf /etc/apt/auth.conf.d/* /etc/rhsm /etc/pki/consumer /etc/pki/entitlement"},
 		{"services", "/etc/mysql/debian.cnf /etc/postfix/sasl_passwd /etc/postfix/sasl_passwd.db /etc/exim4/passwd.client /etc/dovecot/private /var/lib/samba/private /etc/samba/credentials /etc/rsyncd.secrets " +
 			"/etc/boto.cfg /etc/msmtprc /etc/restic /etc/borgmatic /var/spool/cron"},
