@@ -28,6 +28,7 @@ type Process struct {
 	number   int
 	grace    time.Duration
 	cmd      *exec.Cmd
+	box      *sandbox.Box
 	confined *sandbox.Confined
 	group    int // to which signals are sent
 	identity Identity
@@ -54,7 +55,7 @@ func (r *Runner) Start(ctx context.Context, c Command) (*Process, error) {
 	if err := c.check(ctx); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Argv[0], err)
 	}
-	p := &Process{runner: r, number: r.number(), grace: c.Grace, done: make(chan struct{})}
+	p := &Process{runner: r, number: r.number(), grace: c.Grace, box: c.Box, done: make(chan struct{})}
 	if p.grace <= 0 {
 		p.grace = defaultGrace
 	}
@@ -212,6 +213,11 @@ func (p *Process) Mark() string { return p.runner.markOf(p.number) }
 // Refused are the hosts that its sandbox has kept the process from until now, the
 // latest last.
 func (p *Process) Refused() []string { return p.confined.Refused() }
+
+// Ended says which limits of its sandbox the process met, by how it ended.
+func (p *Process) Ended(e Exit) []sandbox.Refusal {
+	return append(p.box.Ended(e.Signal, e.Code), p.confined.Met()...)
+}
 
 // Wait returns when the whole tree is gone and its output has been passed on.
 func (p *Process) Wait() Exit {

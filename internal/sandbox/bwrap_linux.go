@@ -121,9 +121,9 @@ func inMemory(args []string) (*os.File, error) {
 
 // bounded sets the limits of a command that is held. Their number is counted in a user
 // namespace of its own, so that it bounds no other processes of the user; one of them
-// is bubblewrap's.
+// is bubblewrap's. A cgroup does that better: it tells.
 func (b *Box) bounded(command int) error {
-	if n := b.policy.Limits.Processes; n > 0 && b.system.Counts {
+	if n := b.policy.Limits.Processes; n > 0 && b.system.Counts && !b.grouped() {
 		if err := lower(command, unix.RLIMIT_NPROC, int64(n)+1); err != nil && err != syscall.ESRCH {
 			return fmt.Errorf("limit process %d: %w", command, err)
 		}

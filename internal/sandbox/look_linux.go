@@ -10,7 +10,7 @@ import (
 
 // Look finds out what this machine has, all but bubblewrap, which takes a probe.
 func Look() System {
-	return System{Landlock: landlockABI(), Seccomp: seccompWorks(), Tracing: tracingWorks(), Counts: counts()}
+	return System{Landlock: landlockABI(), Seccomp: seccompWorks(), Tracing: tracingWorks(), Counts: counts(), Cgroup: granted()}
 }
 
 // landlockABI is that of the kernel, 0 if it has none.

@@ -7,7 +7,7 @@ import (
 )
 
 // mount is one of the mounts of this machine; see proc_pid_mountinfo(5).
-type mount struct{ device, root, point string }
+type mount struct{ device, root, point, kind string }
 
 // mountTable are all mounts, in the order in which they were made.
 type mountTable []mount
@@ -16,7 +16,9 @@ func readMounts() (m mountTable) {
 	text, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(text)) {
 		if f := strings.SplitN(line, " ", 6); len(f) == 6 {
-			m = append(m, mount{f[2], plain(f[3]), plain(f[4])})
+			_, kind, _ := strings.Cut(f[5], " - ")
+			kind, _, _ = strings.Cut(kind, " ")
+			m = append(m, mount{f[2], plain(f[3]), plain(f[4]), kind})
 		}
 	}
 	return m

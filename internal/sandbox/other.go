@@ -4,6 +4,18 @@ package sandbox
 
 type rules struct{}
 
+// Group is a cgroup, of which there are none here.
+type Group struct{ top string }
+
+func (*Group) ready() bool { return false }
+
+type cell struct{}
+
+func (*cell) close()            {}
+func (*cell) limits() []Refusal { return nil }
+
+func (b *Box) enter(*Child, int) (*cell, error) { return nil, nil }
+
 func (b *Box) wrap(Child) (*Confined, error)     { return nil, ErrNone }
 func (b *Box) restrict(Child) (*Confined, error) { return nil, ErrNone }
 

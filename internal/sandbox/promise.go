@@ -1,5 +1,7 @@
 package sandbox
 
+import "slices"
+
 // Promise is what a sandbox promises, by the name under which the operator sees it.
 type Promise string
 
@@ -64,9 +66,9 @@ func (b *Box) keeps(p Promise) Hold {
 func (b *Box) keepers() []keeper {
 	switch {
 	case b.system.wraps():
-		return append(bubblewrapKeeps(), bothKeep()...)
+		return slices.Concat(groupKeeps(), bubblewrapKeeps(), bothKeep())
 	case b.system.landlocks():
-		return append(landlockKeeps(), bothKeep()...)
+		return slices.Concat(groupKeeps(), landlockKeeps(), bothKeep())
 	}
 	return nothingKeeps()
 }
@@ -86,11 +88,19 @@ func (p Policy) asks(what Promise) bool {
 	return true
 }
 
+// groupKeeps is what a cgroup keeps beside either back-end.
+func groupKeeps() []keeper {
+	return []keeper{
+		{Hold{Memory, "cgroup", ""}, (*Box).grouped},
+		{Hold{Count, "cgroup", ""}, (*Box).grouped},
+	}
+}
+
 // bothKeep is what either back-end keeps in the same way.
 func bothKeep() []keeper {
 	return []keeper{
-		{Hold{Memory, "rlimit", "of each process, not of all together"}, nil},
-		{Hold{Count, "", "the number of processes is not bounded: bubblewrap bounds that of an ordinary user, not of root"}, nil},
+		{Hold{Memory, "rlimit", "of each process, not of all together: a cgroup would (rouse install --via systemd)"}, nil},
+		{Hold{Count, "", "the number of processes is not bounded: bubblewrap bounds that of an ordinary user, not of root, and a cgroup any (rouse install --via systemd)"}, nil},
 	}
 }
 

@@ -15,6 +15,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -64,8 +65,8 @@ type Policy struct {
 
 // Limits bound the processes of one call; 0 is no bound.
 type Limits struct {
-	Memory    int64         // bytes: of each one's data
-	Processes int           // by bubblewrap, for others than root
+	Memory    int64         // bytes: of each one's data, and of all together in a cgroup
+	Processes int           // in a cgroup, or by bubblewrap for others than root
 	OpenFiles int           // of each
 	FileSize  int64         // bytes of one file
 	CPU       time.Duration // of each, in whole seconds
@@ -101,6 +102,7 @@ type Confined struct {
 	started func(pid int) (group int, err error)
 	close   func()
 	broken  func()
+	cell    *cell
 	door    Door // of a listed network, set before started returns
 }
 
@@ -122,8 +124,13 @@ func (c *Confined) Refused() []string {
 	return c.door.Refused()
 }
 
+// Met are the limits that the child and its descendants have met together, known once
+// it is closed.
+func (c *Confined) Met() []Refusal { return c.cell.limits() }
+
 // Close gives back what the confinement took.
 func (c *Confined) Close() {
+	c.cell.close()
 	if c.door != nil {
 		c.door.Close()
 	}
@@ -139,6 +146,7 @@ type System struct {
 	Seccomp    bool
 	Tracing    bool   // a child can be held before its first instruction
 	Counts     bool   // processes are counted in each user namespace
+	Cgroup     *Group // in which each call gets one of its own; nil is none
 	Broken     func() // is told, unless nil, where bubblewrap does not work after all
 }
 
@@ -155,6 +163,9 @@ type Box struct {
 
 // New makes a policy ready. Nothing is opened before the first process is confined.
 func New(p Policy, s System) *Box {
+	if s.Cgroup != nil && p.Writes(s.Cgroup.top) { // else a process could leave its own
+		p.ReadOnly = append(slices.Clip(p.ReadOnly), s.Cgroup.top)
+	}
 	return &Box{policy: p, system: s, rules: &rules{}}
 }
 
@@ -164,13 +175,29 @@ func (b *Box) Policy() Policy { return b.policy }
 // Confine says how a child is started in the box. [ErrNone] where nothing can
 // confine it.
 func (b *Box) Confine(c Child) (*Confined, error) {
+	confine, own := b.restrict, 0
 	switch {
 	case b.system.wraps():
-		return b.wrap(c)
-	case b.system.landlocks():
-		return b.restrict(c)
+		confine, own = b.wrap, 2 // its monitor, and the first process inside
+	case !b.system.landlocks():
+		return nil, ErrNone
 	}
-	return nil, ErrNone
+	in, err := b.enter(&c, own)
+	if err != nil {
+		return nil, err
+	}
+	confined, err := confine(c)
+	if err != nil {
+		in.close()
+		return nil, err
+	}
+	confined.cell = in
+	return confined, nil
+}
+
+// grouped says whether each call has a cgroup of its own.
+func (b *Box) grouped() bool {
+	return (b.policy.Limits.Memory > 0 || b.policy.Limits.Processes > 0) && b.system.Cgroup.ready()
 }
 
 // wraps says whether the first back-end works: its processes are traced until the

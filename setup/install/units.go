@@ -48,7 +48,8 @@ func systemdPath(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
 // service is the unit of a cycle. Rouse alone is told to end, and ends what it has
 // started; to be told is no failure. A tool that the kernel kills for want of memory
-// is a result like any other, and ends no cycle.
+// is a result like any other, and ends no cycle. Rouse bounds each call by a cgroup in
+// that of the service.
 func (j Job) service() string {
 	env := "Environment=" + strings.ReplaceAll(systemdWord("PATH="+j.path), "$$", "$") + "\n"
 	if j.zone != "" {
@@ -64,6 +65,8 @@ WorkingDirectory=%[2]s/
 %[3]sExecStart=%[4]s run --due --home %[5]s --mail
 KillMode=mixed
 OOMPolicy=continue
+Delegate=memory pids
+Environment=ROUSE_DELEGATED=1
 TimeoutStopSec=60
 SuccessExitStatus=3 75 143
 `, j.home.Dir, systemdPath(j.home.Dir), env, systemdWord(j.Program), systemdWord(j.home.Dir))

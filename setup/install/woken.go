@@ -54,6 +54,8 @@ func dated(installed string) []setup.Check {
 		how = "other programs than rouse hold the values of .env"
 	case strings.Contains(installed, "\n[Service]\n") && !strings.Contains(installed, "\nOOMPolicy="):
 		how = "a tool that runs out of memory ends its cycle"
+	case strings.Contains(installed, "\n[Service]\n") && !strings.Contains(installed, "\nDelegate="):
+		how = "the sandbox bounds the memory of each process, not that of a call"
 	case strings.Contains(installed, redirects):
 		how = "what goes wrong is in logs/due.log alone, and cron mails none of it"
 	default:

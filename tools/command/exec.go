@@ -61,10 +61,11 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 		redact.Cut(call.Output)
 	}
 	r := result(exit, c)
-	if !r.OK {
+	met := p.Ended(exit)
+	if !r.OK && len(met) == 0 {
 		r.Error += ear.Hint()
 	}
-	r.Refuse(ear.Refusals(!r.OK, p.Refused(), e.Box.Ended(exit.Signal, exit.Code)...))
+	r.Refuse(ear.Refusals(!r.OK, p.Refused(), met...))
 	return r
 }
 

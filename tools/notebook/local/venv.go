@@ -175,7 +175,7 @@ func (r *Runtime) command(ctx context.Context, c proc.Command) (string, error) {
 	}
 	if exit := p.Wait(); !exit.OK() {
 		failed := tools.Fail("%s", strings.TrimSpace(exit.String()+"\n"+said.String()))
-		failed.Refuse(ear.Refusals(true, p.Refused(), c.Box.Ended(exit.Signal, exit.Code)...))
+		failed.Refuse(ear.Refusals(true, p.Refused(), p.Ended(exit)...))
 		return "", errors.New(failed.Error)
 	}
 	return said.String(), nil
