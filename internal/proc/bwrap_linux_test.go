@@ -295,8 +295,8 @@ func TestBoxFirst(t *testing.T) {
 	}
 	r := newRoom(t)
 	r.policy.Read = append(r.policy.Read, executable(t))
-	got := attempted(t, newRunner(), Command{Dir: r.dir + "/home/workspace", Box: r.box()}, "traceThread:1", "memory:1", "readThread:1", "read:/proc/1/mem", "kill:1")
-	if got != "traceThread=EPERM memory=EPERM readThread=EACCES read=EACCES kill=ok" {
+	got := attempted(t, newRunner(), Command{Dir: r.dir + "/home/workspace", Box: r.box()}, "traceThread:1", "memory:1", "readThread:1", "read:/proc/1/mem", "kill:1", "keys")
+	if got != "traceThread=EPERM memory=EPERM readThread=EACCES read=EACCES kill=ok keys=EPERM" {
 		t.Error(got)
 	}
 }

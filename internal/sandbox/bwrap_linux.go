@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,8 +29,15 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 		v.show(g.program)
 		c = g.before(c, b.policy)
 	}
+	keys, err := inMemory(keyless())
+	if err != nil {
+		g.close()
+		return nil, err
+	}
+	c.Files = append(slices.Clip(c.Files), keys)
 	file, err := b.arguments(v, c)
 	if err != nil {
+		keys.Close()
 		g.close()
 		return nil, err
 	}
@@ -39,7 +47,7 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 	attr := *c.Attr
 	attr.Ptrace = true
 	c.Attr = &attr
-	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { file.Close(); g.close() }}
+	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { keys.Close(); file.Close(); g.close() }}
 	confined.started = func(pid int) (group int, err error) {
 		group, confined.door, err = b.accompany(pid, g)
 		return group, err
@@ -53,7 +61,7 @@ func (b *Box) arguments(v view, c Child) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc"}
+	args := []string{"--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--seccomp", strconv.Itoa(2 + len(c.Files))}
 	if b.policy.Network != Open {
 		args = append(args, "--unshare-net")
 	}
@@ -69,7 +77,7 @@ func (b *Box) arguments(v view, c Child) (*os.File, error) {
 			args = append(args, "--setenv", name, value)
 		}
 	}
-	return inMemory(args)
+	return inMemory([]byte(strings.Join(args, "\x00") + "\x00"))
 }
 
 // privileges are what root keeps: what it needs for other users' files, and nothing by
@@ -101,14 +109,37 @@ func ours(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(e string) bool { return !strings.HasPrefix(e, "ROUSE_CHILD=") })
 }
 
-// inMemory is a file that holds arguments, each with a NUL behind it.
-func inMemory(args []string) (*os.File, error) {
+// keyless is a filter that keeps a process off the keys of the user's session, which
+// no namespace does, by the numbers of each architecture that a machine runs.
+func keyless() []byte {
+	var f []unix.SockFilter
+	for _, of := range []struct {
+		arch, add, request, keyctl uint32
+	}{
+		{auditArch, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL}, {unix.AUDIT_ARCH_I386, 286, 287, 288}, {unix.AUDIT_ARCH_ARM, 309, 310, 311},
+	} {
+		body := []unix.SockFilter{load(offNumber)}
+		if of.arch == auditArch && x32 != 0 { // the same numbers, with one bit
+			body = append(body, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: ^uint32(x32)})
+		}
+		for _, number := range []uint32{of.add, of.request, of.keyctl} {
+			body = append(body, jump(unix.BPF_JEQ, number, 0, 1), deny(unix.EPERM))
+		}
+		body = append(body, allow())
+		f = append(append(f, load(offArch), jump(unix.BPF_JEQ, of.arch, 0, uint8(len(body)))), body...)
+	}
+	f = append(f, allow())
+	return unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 8*len(f))
+}
+
+// inMemory is a file that holds this.
+func inMemory(b []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("hold arguments in memory: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "sandbox")
-	_, err = f.WriteString(strings.Join(args, "\x00") + "\x00")
+	_, err = f.Write(b)
 	if err == nil {
 		_, err = f.Seek(0, 0)
 	}
