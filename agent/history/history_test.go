@@ -82,6 +82,7 @@ func (r *rig) tree() string {
 	r.Helper()
 	var b strings.Builder
 	r.must(filepath.WalkDir(r.root, func(path string, d os.DirEntry, err error) error {
+		r.must(err)
 		info, err := d.Info()
 		if path == r.root || err != nil {
 			return err
