@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -32,7 +33,7 @@ func (k *Keeper) version(c *record, id string) {
 	}
 	if err := k.keepVersion(c, id); err != nil {
 		// A journal that cannot be written is reported when the end is.
-		_ = c.journal.Append(&journal.Warning{Text: "the history keeps no version of the workspace: " + err.Error()})
+		_ = c.journal.Append(&journal.Warning{Text: "history of the workspace: " + err.Error()})
 	}
 }
 
@@ -40,7 +41,9 @@ func (k *Keeper) keepVersion(c *record, id string) error {
 	t, err := k.History.Take(k.Workspace, id)
 	if t.Version != nil && t.Version.ID == id {
 		c.version = id
-		_ = c.journal.Append(&journal.Kept{ID: id, Files: len(t.Version.Entries), Changed: t.Changed, Bytes: t.Bytes})
+		if failed := c.journal.Append(&journal.Kept{ID: id, Files: len(t.Version.Entries), Changed: t.Changed, Bytes: t.Bytes}); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s is there, but not noted: %w", id, failed))
+		}
 	}
 	for _, w := range t.Warnings {
 		_ = c.journal.Append(&journal.Warning{Text: w})

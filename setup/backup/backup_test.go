@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,11 +88,15 @@ func TestBesideACycle(t *testing.T) {
 	dir := t.TempDir()
 	h, a := newHome(t, filepath.Join(dir, "home"), `{"tool":"write_file","args":{"text":"one"}}`, `{"tool":"update_scratchpad","args":{"fact":42}}`, `{"tool":"write_file","args":{"text":"two"}}`)
 	n, step := 0, sweep.Of(3, 1, 1)
-	results := []int{}
-	done := 0
+	type moment struct {
+		n     int
+		known bool // the fact is in the journal
+	}
+	var moments []moment
+	known := false
 	a.Watch = func(e journal.Event) {
-		if e.Event == "result" {
-			done++
+		if s, ok := e.Data.(*journal.State); ok {
+			known = known || slices.ContainsFunc(s.Changes, func(c scratchpad.Change) bool { return c.Key == "fact" })
 		}
 		if n++; n%step != 0 {
 			return
@@ -101,25 +106,25 @@ func TestBesideACycle(t *testing.T) {
 		if len(r.Skipped)+len(r.Torn) > 0 {
 			t.Errorf("%+v", r)
 		}
-		results = append(results, n, done)
+		moments = append(moments, moment{n, known})
 	}
 	report, err := a.RunOnce(t.Context())
 	must(t, err)
 	clock := clock.Add(time.Hour)
-	for i := 0; i < len(results); i += 2 {
-		to := filepath.Join(dir, fmt.Sprint("of", results[i]))
-		_, err := Restore(filepath.Join(dir, fmt.Sprint(results[i])), to)
+	for _, m := range moments {
+		to := filepath.Join(dir, fmt.Sprint("of", m.n))
+		_, err := Restore(filepath.Join(dir, fmt.Sprint(m.n)), to)
 		must(t, err)
 		h, a := newHome(t, to)
 		a.Now = func() time.Time { return clock }
 		if next, err := a.RunOnce(t.Context()); err != nil || next.Exit != 0 || next.Cycle <= report.Cycle {
-			t.Fatalf("event %d: the next wake: %+v, %v", results[i], next, err)
+			t.Fatalf("event %d: the next wake: %+v, %v", m.n, next, err)
 		}
 		s, err := scratchpad.Load(h.Active())
 		must(t, err)
 		_, fact := s.Value("fact")
-		if len(s.Goals()) != 1 || fact != (results[i+1] >= 2) {
-			t.Errorf("event %d, after %d results: %q", results[i], results[i+1], s.Notes())
+		if len(s.Goals()) != 1 || fact != m.known {
+			t.Errorf("event %d, known %v: %q", m.n, m.known, s.Notes())
 		}
 		ids, err := a.History.Versions()
 		must(t, err)
@@ -127,11 +132,11 @@ func TestBesideACycle(t *testing.T) {
 			v, err := a.History.Read(id)
 			must(t, err)
 			if _, err := agent.Content(h, v.Entries[0], 100); err != nil {
-				t.Errorf("event %d: %v", results[i], err)
+				t.Errorf("event %d: %v", m.n, err)
 			}
 		}
 	}
-	t.Logf("%d of %d moments", len(results)/2, n)
+	t.Logf("%d of %d moments", len(moments), n)
 }
 
 // What is in a home is in its copy, whatever it is called and wherever it leads; what
