@@ -20,25 +20,17 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 		return nil, err
 	}
 	v := b.policy.view()
-	var g *gate
-	if b.policy.Network == Listed && b.policy.Gate != nil {
-		var err error
-		if g, err = newGate(); err != nil {
-			return nil, err
-		}
-		v.show(g.program)
-		c = g.before(c, b.policy)
+	if b.policy.Network == Listed && b.policy.Environ != nil {
+		c.Env = b.policy.Environ(c.Env, address)
 	}
 	keys, err := inMemory(keyless())
 	if err != nil {
-		g.close()
 		return nil, err
 	}
 	c.Files = append(slices.Clip(c.Files), keys)
 	file, err := b.arguments(v, c)
 	if err != nil {
 		keys.Close()
-		g.close()
 		return nil, err
 	}
 	c.Argv = slices.Concat([]string{b.system.Bubblewrap, "--args", strconv.Itoa(3 + len(c.Files)), "--", c.Path}, c.Argv[1:])
@@ -47,9 +39,9 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 	attr := *c.Attr
 	attr.Ptrace = true
 	c.Attr = &attr
-	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { keys.Close(); file.Close(); g.close() }}
+	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { keys.Close(); file.Close() }}
 	confined.started = func(pid int) (group int, err error) {
-		group, confined.door, err = b.accompany(pid, g)
+		group, confined.door, err = b.accompany(pid)
 		return group, err
 	}
 	return confined, nil

@@ -33,13 +33,12 @@ type trace struct {
 // in between. The first process inside is left when it dies with the monitor. The
 // command's signals go to the group of that process, which is the command's too and
 // which minds none of them but SIGKILL: that ends all that is inside.
-func (b *Box) accompany(pid int, g *gate) (group int, door Door, err error) {
+func (b *Box) accompany(pid int) (group int, door Door, err error) {
 	t := &trace{monitor: pid}
 	timer := time.AfterFunc(patience, t.expire)
 	defer timer.Stop()
-	g.started()
 	if err = t.enter(); err == nil {
-		door, err = b.let(t, g)
+		door, err = b.let(t)
 	}
 	if err != nil {
 		err = errors.Join(err, t.abandon())
@@ -47,19 +46,39 @@ func (b *Box) accompany(pid int, g *gate) (group int, door Door, err error) {
 	return t.inner, door, err
 }
 
-// let lets the command go, limited, and comes back when it is itself. Before a gate it
-// is Rouse first, whose own needs are not limited.
-func (b *Box) let(t *trace, g *gate) (Door, error) {
-	if g != nil {
-		if err := t.run(); err != nil {
-			return nil, err
-		}
-		return g.open(b.policy.Gate, func() error { return b.bounded(t.command) })
-	}
+// let lets the command go, limited, once it is itself, and opens the gate of a listed
+// network for it.
+func (b *Box) let(t *trace) (door Door, err error) {
 	if err := b.bounded(t.command); err != nil {
 		return nil, err
 	}
-	return nil, t.run()
+	if err := t.become(); err != nil {
+		return nil, err
+	}
+	if b.policy.Network == Listed && b.policy.Gate != nil {
+		if door, err = b.open(t.command); err != nil {
+			return door, err
+		}
+	}
+	if err := detach(t.command); err != nil {
+		return door, err
+	}
+	return door, leave(t.inner)
+}
+
+// open has the gate served for a command that is about to begin.
+func (b *Box) open(command int) (Door, error) {
+	if err := unix.PtraceSyscall(command, 0); err != nil { // to the end of its exec
+		return nil, fmt.Errorf("%w: %w", ErrBubblewrap, err)
+	}
+	if _, err := await(command); err != nil {
+		return nil, err
+	}
+	listener, err := listen(command)
+	if err != nil {
+		return nil, err
+	}
+	return b.policy.Gate(listener)
 }
 
 // enter goes on until the command is there.
@@ -110,15 +129,12 @@ func shield(pid int) error {
 	return repeat(pid, unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
 }
 
-// run lets the command go, and returns when it is itself.
-func (t *trace) run() error {
+// become lets the command go on until it is itself.
+func (t *trace) become() error {
 	if err := goOn(t.command, func(s unix.WaitStatus) bool { return s.TrapCause() == unix.PTRACE_EVENT_EXEC }); err != nil {
 		return fmt.Errorf("%w: %w", errNotRun, err)
 	}
-	if err := detach(t.command); err != nil {
-		return err
-	}
-	return leave(t.inner)
+	return nil
 }
 
 // forked lets a process go on until it has started another, and gives that one's PID.

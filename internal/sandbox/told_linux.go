@@ -29,30 +29,48 @@ const here = 1 << 63
 // kernel maps at its exec.
 const room = 16 << 10
 
-// tell has a child that is held make calls. A few instructions, which make one after
-// the other of a list below its stack until one fails, stand for a moment where its
-// own begin.
+// tell has a child that is held make calls.
 func tell(pid int, calls []call) error {
+	made, result, err := told(pid, calls)
+	if err == nil && made < len(calls) {
+		err = fmt.Errorf("%s: %w", calls[made].name, unix.Errno(-result))
+	}
+	return err
+}
+
+// ask has a child that is held make a call that gives something.
+func ask(pid int, c call) (uint64, error) {
+	_, result, err := told(pid, []call{c})
+	if err == nil && result < 0 {
+		err = fmt.Errorf("%s: %w", c.name, unix.Errno(-result))
+	}
+	return uint64(result), err
+}
+
+// told has a child that is held make calls, and says how many gave 0, and what the next
+// one did. A few instructions, which make one after the other of a list below its stack,
+// stand for a moment where its own begin.
+func told(pid int, calls []call) (made int, result int64, err error) {
 	at, err := where(pid)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	list := (at.sp - room) &^ 15
 	if err := write(pid, list, listed(calls, list)); err != nil {
-		return err
+		return 0, 0, err
 	}
 	own := make([]byte, len(caller))
 	if _, err := unix.PtracePeekText(pid, uintptr(at.ip), own); err != nil {
-		return err
+		return 0, 0, err
 	}
 	if _, err := unix.PtracePokeText(pid, uintptr(at.ip), []byte(caller)); err != nil {
-		return err
+		return 0, 0, err
 	}
-	if err := run(pid, at.ip, list, calls); err != nil {
-		return err
+	if made, result, err = run(pid, at.ip, list); err != nil {
+		return 0, 0, err
 	}
 	_, err = unix.PtracePokeText(pid, uintptr(at.ip), own)
-	return err
+	return made, result, err
 }
 
 // state is the beginning of struct ptrace_syscall_info of ptrace(2).
@@ -69,7 +87,7 @@ func where(pid int) (at state, err error) {
 	case e != 0:
 		return at, fmt.Errorf("look at process %d: %w", pid, e)
 	case at.arch != auditArch:
-		return at, errors.New("a program of another architecture cannot be confined without bubblewrap")
+		return at, errors.New("a program of another architecture can be confined by bubblewrap alone, and not with listed hosts")
 	}
 	return at, nil
 }
@@ -99,30 +117,27 @@ func listed(calls []call, address uint64) []byte {
 const entrySize = 4 * 8
 
 // run lets the child make the calls of a list, and puts its registers back.
-func run(pid int, start, list uint64, calls []call) error {
+func run(pid int, start, list uint64) (made int, result int64, err error) {
 	var saved registers
 	if err := saved.get(pid); err != nil {
-		return err
+		return 0, 0, err
 	}
 	regs := saved.calling(list)
 	if err := regs.set(pid); err != nil {
-		return err
+		return 0, 0, err
 	}
 	for ended := false; !ended; ended = regs.at() == start+callerEnd { // any signal that comes is dropped: nobody knows the child yet
 		if err := unix.PtraceCont(pid, 0); err != nil {
-			return err
+			return 0, 0, err
 		}
 		if err := stopped(pid); err != nil {
-			return err
+			return 0, 0, err
 		}
 		if err := regs.get(pid); err != nil {
-			return err
+			return 0, 0, err
 		}
 	}
-	if made := int(regs.stack()-list) / entrySize; made <= len(calls) {
-		return fmt.Errorf("%s: %w", calls[made-1].name, unix.Errno(-regs.result()))
-	}
-	return saved.set(pid)
+	return int(regs.stack()-list)/entrySize - 1, regs.result(), saved.set(pid)
 }
 
 // repeat has a process that was stopped at the end of a system call make another one, and
