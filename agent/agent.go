@@ -51,6 +51,8 @@ type Agent struct {
 	Waking Waking
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
+	// Past, unless nil, is the cycle that is run again in place of a new one.
+	Past *Past
 }
 
 // Asking is how a cycle asks its model.
@@ -165,6 +167,9 @@ func (a *Agent) run(ctx context.Context, w *woken) ran {
 	defer cancel()
 	w.found = func() { a.version(&w.record, history.Before(w.id)) }
 	c := a.newCycle(w, w.journal, a.keptText(w.shelf.kept()))
+	if a.Past != nil {
+		a.Past.begin(c)
+	}
 	return c.ran(a.full(limited(c.live(ctx))))
 }
 

@@ -159,10 +159,12 @@ func (c *cycle) problem(err error) error {
 		return c.turnTo(ProtocolJSON, "the model writes its calls as text")
 	}
 	if c.problems >= maxProblems {
-		return fmt.Errorf("%d replies in a row without a valid action: %w", c.problems, err)
+		return fmt.Errorf("%d %s: %w", c.problems, manyProblems, err)
 	}
 	return nil
 }
+
+const manyProblems = "replies in a row without a valid action"
 
 // leave says which actions of a reply were not carried out because done came
 // before them.

@@ -14,6 +14,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/journal"
+	"rouse/scratchpad"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
 )
@@ -105,10 +106,11 @@ type teller struct {
 	pictures map[string]journal.Picture
 }
 
-func (r *teller) read(id string) error {
+// load reads the journal, and the memory as the cycle found it.
+func (r *teller) load(id string) (*scratchpad.State, error) {
 	for e, err := range journal.Read(r.home.Journal(id)) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if p, ok := e.Data.(*journal.Parked); ok {
 			r.parked = append(r.parked, p)
@@ -117,9 +119,16 @@ func (r *teller) read(id string) error {
 	}
 	base, err := r.home.LoadFile(r.home.Before(id))
 	if err != nil {
-		return fmt.Errorf("the memory as the cycle found it: %w", err)
+		return nil, fmt.Errorf("the memory as the cycle found it: %w", err)
 	}
 	r.dialogue = &dialogue{keeper: &Keeper{Home: r.home}, asking: &r.asking, state: base.Clone()}
+	return base, nil
+}
+
+func (r *teller) read(id string) error {
+	if _, err := r.load(id); err != nil {
+		return err
+	}
 	for _, e := range r.events {
 		if err := r.tell(e); err != nil {
 			return err
@@ -282,10 +291,21 @@ func (r *teller) reply(d *journal.Reply) error {
 		r.asked.told = d.Told
 		return nil
 	}
-	reply := model.Reply{Text: d.Text, Refusal: d.Refusal, Usage: model.Usage(d.Usage), Finish: d.Finish}
+	reply, err := recordedReply(d)
+	if err != nil {
+		return err
+	}
+	// What is wrong with a reply is part of the next request.
+	r.actions, _ = r.dialogue.talk.Actions(reply)
+	return nil
+}
+
+// recordedReply is a reply as the model gave it.
+func recordedReply(d *journal.Reply) (model.Reply, error) {
+	reply := model.Reply{Text: d.Text, Refusal: d.Refusal, Usage: model.Usage(d.Usage), Finish: d.Finish, Form: d.Form}
 	if len(d.Calls) > 0 {
 		if err := json.Unmarshal(d.Calls, &reply.Calls); err != nil {
-			return fmt.Errorf("the calls of a reply: %w", err)
+			return reply, fmt.Errorf("the calls of a reply: %w", err)
 		}
 	}
 	for i := range reply.Calls {
@@ -294,9 +314,7 @@ func (r *teller) reply(d *journal.Reply) error {
 			reply.Calls[i].Args = json.RawMessage(d.Args[i])
 		}
 	}
-	// What is wrong with a reply is part of the next request.
-	r.actions, _ = r.dialogue.talk.Actions(reply)
-	return nil
+	return reply, nil
 }
 
 func (r *teller) result(d *journal.Result, line json.RawMessage) error {

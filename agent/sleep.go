@@ -40,7 +40,10 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 func (c *record) ending(runErr, said error) journal.End {
 	var limit *Limit
 	var signal Signal
+	var again *ended
 	switch {
+	case errors.As(runErr, &again):
+		return again.end
 	case runErr == nil:
 		return journal.End{Outcome: journal.Done}
 	case errors.Is(runErr, ErrIdle):

@@ -133,7 +133,9 @@ func (c *cycle) request(ctx context.Context) (model.Request, error) {
 // ahead is what the journal is to say of the next request, as far as that is known.
 func (c *cycle) ahead(ctx context.Context) journal.Request {
 	said := journal.Request{Iteration: c.iteration(), At: c.now(), Choose: c.free && c.state.CurrentTask() == nil}
-	if end, ok := ctx.Deadline(); ok {
+	if c.Past != nil {
+		c.Past.ahead(c, &said)
+	} else if end, ok := ctx.Deadline(); ok {
 		said.Left = time.Until(end).Milliseconds()
 	}
 	return said

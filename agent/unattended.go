@@ -28,6 +28,9 @@ func (s *Stopped) Error() string { return "stopped: " + s.Reason }
 // stopped is the reason why the home is paused, nil where it is not. It costs one
 // stat.
 func (a *Agent) stopped() error {
+	if a.Past != nil {
+		return a.Past.over()
+	}
 	if reason, ok := pause.Paused(a.Home.Stop()); ok {
 		return &Stopped{a.Redact.String(reason)}
 	}

@@ -57,6 +57,9 @@ type Dispatcher struct {
 	// Parked, unless nil, says where what left the conversation next was put, in a
 	// cycle that is not run but told again.
 	Parked func() (id string, err error)
+	// Past, unless nil, is what the journal has of each step, in a cycle that is run
+	// again: no call is carried out. An error ends the cycle.
+	Past func(step int) (Recorded, error)
 
 	step  int
 	noted string   // the last note
@@ -157,20 +160,20 @@ func isObject(args json.RawMessage) bool {
 	return bytes.HasPrefix(args, []byte("{")) && json.Valid(args)
 }
 
+// badArguments begins what is said of a call with arguments that its tool does not take.
+const badArguments = "arguments: "
+
 // call runs a tool: its intent is recorded before, its result after.
 func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	tool, ok := d.find(o.Tool)
 	if !ok {
 		return d.refuse(o, fmt.Sprintf("unknown tool %q; the tools are %s", o.Tool, strings.Join(d.Names(), ", ")))
 	}
-	r, args, err := d.resolve(tool, o)
+	r, args, err := d.prepare(tool, o)
 	if err != nil {
-		return d.refuse(o, "arguments: "+err.Error())
+		return d.refuse(o, badArguments+err.Error())
 	}
 	defer r.close()
-	if err := tool.Check(args); err != nil {
-		return d.refuse(o, "arguments: "+err.Error())
-	}
 	if err := d.room(); err != nil {
 		return d.record(o, refusef("not carried out: %v, so nobody would know of the call; make room with update_scratchpad first", err))
 	}
@@ -178,7 +181,11 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 		return err
 	}
 	started := d.now()
-	d.run(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)
+	if d.Past == nil {
+		d.run(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)
+	} else if err := d.again(o); err != nil {
+		return err
+	}
 	for _, what := range o.refused {
 		if err := d.Journal.Append(&journal.Refused{Step: o.Step, What: what}); err != nil {
 			return err

@@ -90,12 +90,8 @@ func (d *Dispatcher) medium(metadata any, path []string) (referred, error) {
 	case !kept || entry["note"] != nil:
 		return referred{}, fmt.Errorf("%s cannot be passed on: %v", strings.Join(path, "."), cmp.Or(entry["note"], any("it was not kept")))
 	}
-	turn, err := d.Turn()
-	if err != nil {
-		return referred{}, err
-	}
 	size, err := strconv.ParseInt(fmt.Sprint(entry["bytes"]), 10, 64)
-	return referred{size: size, binary: true, open: func() (io.ReadCloser, error) { return openContent(turn, id) }}, err
+	return referred{size: size, binary: true, open: func() (io.ReadCloser, error) { return d.open(id) }}, err
 }
 
 // noText says that a step gave no text, and what it gave instead.
@@ -120,11 +116,7 @@ func (s *Shelf) showParked(o *Observation, mediaType string) {
 
 // whole is a content that is small enough to be held in memory.
 func (s *Shelf) whole(id string) ([]byte, error) {
-	turn, err := s.Turn()
-	if err != nil {
-		return nil, err
-	}
-	c, err := openContent(turn, id)
+	c, err := s.open(id)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +175,9 @@ func (d *Dispatcher) ParkState(from, text string) (id string, err error) {
 // is into the journal: the model is told.
 func (d *Dispatcher) park(step int, from string, data []byte, put func(int, string, []byte) (string, error)) (id string, err error) {
 	if d.Parked != nil {
-		return d.Parked()
+		id, err = d.Parked()
+		d.shelved = d.shelved || err == nil
+		return id, err
 	}
 	id, err = put(step, from, data)
 	event := &journal.Parked{Step: step, From: from, ID: id}

@@ -167,11 +167,7 @@ func (d *Dispatcher) lookup(step int, path []string) (referred, error) {
 // addMetadata puts the metadata that were parked with a content in the place of
 // those that were shown of them.
 func (d *Dispatcher) addMetadata(fields map[string]any, id string) error {
-	turn, err := d.Turn()
-	if err != nil {
-		return err
-	}
-	c, err := turn.Get(id)
+	c, err := d.get(id)
 	if err != nil {
 		return err
 	}
@@ -196,12 +192,8 @@ func (d *Dispatcher) content(o Observation, path []string) (referred, error) {
 	if o.ScratchpadID == "" {
 		return inside(o.text(), path)
 	}
-	turn, err := d.Turn()
-	if err != nil {
-		return referred{}, err
-	}
 	if len(path) == 0 {
-		return referred{size: o.SizeBytes, open: func() (io.ReadCloser, error) { return openContent(turn, o.ScratchpadID) }}, nil
+		return referred{size: o.SizeBytes, open: func() (io.ReadCloser, error) { return d.open(o.ScratchpadID) }}, nil
 	}
 	if o.SizeBytes > maxField {
 		return referred{}, fmt.Errorf("the content has %d bytes, too many to look into; use scratchpad_read with mode json", o.SizeBytes)
@@ -230,12 +222,4 @@ func inside(text string, path []string) (referred, error) {
 type opened struct {
 	io.Reader
 	*observation.Content
-}
-
-func openContent(turn *observation.Turn, id string) (io.ReadCloser, error) {
-	c, err := turn.Get(id)
-	if err != nil {
-		return nil, err
-	}
-	return opened{c.Reader(), c}, nil
 }

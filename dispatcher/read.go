@@ -72,11 +72,7 @@ func (s *Shelf) shelfTools() []tools.Tool {
 }
 
 func (s *Shelf) read(ctx context.Context, _ tools.Call, a readArgs) tools.Result {
-	turn, err := s.Turn()
-	if err != nil {
-		return tools.Fail("%v", err)
-	}
-	c, err := turn.Get(a.ID)
+	c, err := s.get(a.ID)
 	if err != nil {
 		return tools.Fail("%v", err)
 	}

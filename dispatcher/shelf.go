@@ -19,6 +19,8 @@ type Shelf struct {
 	// Turn gives the place where large observations are kept, and opens it when
 	// it is first asked; nil keeps none.
 	Turn func() (*observation.Turn, error)
+	// Contents, unless nil, gives what is there in a cycle that is run again.
+	Contents func(id string) (*observation.Content, error)
 	// Summarise, unless nil, asks a model to sum up a text that a tool gave back.
 	Summarise func(ctx context.Context, tool, text string) (string, error)
 	// Threshold is the size from which an observation is kept there, in bytes of
@@ -57,6 +59,27 @@ func (s *Shelf) Observe(ctx context.Context, o *Observation, produce func(out io
 	o.Metadata, _ = s.Redact.Any(res.Metadata).(map[string]any)
 	s.keepMedia(o, res.Media)
 	s.present(ctx, o, out)
+}
+
+// get gives what is on the shelf under an id.
+func (s *Shelf) get(id string) (*observation.Content, error) {
+	if s.Contents != nil {
+		return s.Contents(id)
+	}
+	turn, err := s.Turn()
+	if err != nil {
+		return nil, err
+	}
+	return turn.Get(id)
+}
+
+// open gives the reader of what is there.
+func (s *Shelf) open(id string) (io.ReadCloser, error) {
+	c, err := s.get(id)
+	if err != nil {
+		return nil, err
+	}
+	return opened{c.Reader(), c}, nil
 }
 
 // Reader is scratchpad_read, the tool that reads what is on the shelf. It may be

@@ -1,0 +1,370 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse/agent/model"
+	"rouse/dispatcher"
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/journal"
+	"rouse/scratchpad"
+	"rouse/scratchpad/observation"
+	"rouse/tools"
+)
+
+// Past is a recorded cycle for an agent that runs it again: what the world and the
+// model gave then it gives again, and nothing else is asked.
+type Past struct {
+	*teller
+	ID    string
+	base  *scratchpad.State
+	sleep *journal.Sleep
+	end   *journal.End
+	held  map[string]string // the configuration, by key
+	steps map[int]*dispatcher.Recorded
+
+	lacks error // why it cannot go on
+	store *observation.Store
+	begun bool
+	at    int       // how many events are behind
+	step  int       // the last one that was made again
+	now   time.Time // as the cycle read it
+}
+
+// ReadPast reads a cycle that is to be run again. The error says what is missing
+// for that.
+func ReadPast(h home.Home, cycle string) (*Past, error) {
+	p := &Past{teller: &teller{home: h}, ID: cycle, steps: map[int]*dispatcher.Recorded{}, held: map[string]string{}}
+	if err := p.read(); err != nil {
+		return nil, err
+	}
+	var err error
+	p.now, err = time.Parse(home.CycleForm, cycle)
+	return p, err
+}
+
+func (p *Past) read() (err error) {
+	if p.base, err = p.load(p.ID); err != nil {
+		return err
+	}
+	for i, e := range p.events {
+		if err := p.take(i, e); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.sleep == nil:
+		return errors.New("it has not slept: it is awake, or the next wake settles it")
+	case p.sleep.Rewound != "":
+		return errors.New("it is a rewind, in which nothing ran")
+	case p.sleep.Unproven > 0 || p.sleep.Vouched != nil:
+		return errors.New("lines of its journal are not proven")
+	case p.end == nil:
+		return errors.New("its end is not in the journal: it was never saved")
+	case p.talked() && p.dialogue.talk == nil:
+		return errors.New("the journal does not say how its requests were made: it is of an older rouse")
+	}
+	return nil
+}
+
+// take takes in one event.
+func (p *Past) take(i int, e journal.Event) error {
+	switch d := e.Data.(type) {
+	case *journal.Wake:
+		if d.Base != "" && d.Base != p.base.Hash() {
+			return errors.New("its _before is not the memory that it found: it was changed")
+		}
+		if err := p.hold(d); err != nil {
+			return err
+		}
+		return p.wake(d)
+	case *journal.Made:
+		return p.made(d)
+	case *journal.Model:
+		p.at = i + 1 // what was asked before found no answer
+	case *journal.Intent:
+		p.of(d.Step).Begun = true
+	case *journal.Refused:
+		p.of(d.Step).Refused = append(p.of(d.Step).Refused, d.What)
+	case *journal.Result:
+		p.of(d.Step).Result, p.of(d.Step).Line = d, e.Line
+	case *journal.End:
+		p.end = d
+	case *journal.Sleep:
+		p.sleep = d
+	}
+	return nil
+}
+
+func (p *Past) of(step int) *dispatcher.Recorded {
+	if p.steps[step] == nil {
+		p.steps[step] = &dispatcher.Recorded{}
+	}
+	return p.steps[step]
+}
+
+// hold reads the configuration that held.
+func (p *Past) hold(w *journal.Wake) error {
+	sum, ok := w.Made[madeConfig]
+	if !ok {
+		return nil
+	}
+	text, err := p.dialogue.keeper.copies().Read(sum)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		p.held[key] = value
+	}
+	return nil
+}
+
+// talked says that the model was asked.
+func (p *Past) talked() bool {
+	return slices.ContainsFunc(p.events, asks)
+}
+
+// asks says that an event is a request for the next action.
+func asks(e journal.Event) bool {
+	d, ok := e.Data.(*journal.Request)
+	return ok && d.For == ""
+}
+
+// Before and After are the snapshots of the cycle.
+func (p *Past) Before() string { return p.home.Before(p.ID) }
+
+// After is the snapshot with which the cycle ended.
+func (p *Past) After() string { return p.home.After(p.ID) }
+
+// Events are those of its journal.
+func (p *Past) Events() []journal.Event { return p.events }
+
+// Agent is an agent that runs the cycle again, in an empty home of its own.
+func (p *Past) Agent(h home.Home) (*Agent, error) {
+	before, err := os.ReadFile(p.Before())
+	if err == nil {
+		err = h.MakeFolders(disk.Unsynced{})
+	}
+	if err == nil {
+		err = errors.Join(os.WriteFile(h.Active(), before, 0o600), os.WriteFile(h.Rules(), []byte(p.dialogue.rules), 0o600))
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{Keeper: Keeper{Home: h, Disk: disk.Unsynced{}, Now: func() time.Time { return p.now }, Watch: p.watch}, Asking: p.asking, Past: p}
+	a.Model, a.MaxIterations = p, max(a.MaxIterations, 1)
+	a.Timeout = time.Hour // that the cycle had is in its requests
+	var own []tools.Tool
+	for _, t := range ownTools(p.offered) {
+		if !dispatcher.OnShelf(t.Name) {
+			own = append(own, t)
+		}
+	}
+	if a.Tools, err = tools.NewSet(own...); err != nil {
+		return nil, err
+	}
+	a.NotesMax, a.CompletedMax, a.Locked = p.number("cycle.notes_max"), p.number("cycle.completed_max"), nil
+	_ = json.Unmarshal([]byte(p.held["cycle.locked"]), &a.Locked) // none
+	a.Waking.Min, _ = time.ParseDuration(p.held["cycle.next_wake.min"])
+	a.Waking.Max, _ = time.ParseDuration(p.held["cycle.next_wake.max"])
+	a.Boxes = []OpenBox{func(context.Context, Host) Box { return Box{Problems: p.problems()} }}
+	return a, p.given(a)
+}
+
+func (p *Past) number(key string) (n int) {
+	_ = json.Unmarshal([]byte(p.held[key]), &n) // none
+	return n
+}
+
+// problems are what the model was told of the tools that it did not have.
+func (p *Past) problems() (list []string) {
+	for _, e := range p.events {
+		if d, ok := e.Data.(*journal.Warning); ok && d.Shown {
+			list = append(list, d.Text)
+		}
+	}
+	return list
+}
+
+// given finds out which task the cycle was given, from what it did first.
+func (p *Past) given(a *Agent) error {
+	s, busy := p.base.Clone(), false
+	for _, e := range p.events {
+		d, ok := e.Data.(*journal.State)
+		switch _, made := e.Data.(*journal.Made); {
+		case made || asks(e):
+			return nil
+		case !ok || len(d.Changes) == 0:
+			continue
+		}
+		first := d.Changes[0]
+		busy = scratchpad.TaskText(s.CurrentTask()) != ""
+		task, text := first.Value.(string)
+		if list, ok := first.Value.([]any); ok && first.Op == scratchpad.OpExtend && len(list) == 1 {
+			a.Task, _ = list[0].(string)
+			a.Waking.Attempt = 1
+		} else if text && first.Key == "current_task" && (busy || len(d.Changes) == 1) {
+			a.Task = task
+		}
+		if err := s.Apply(d.Changes...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin gives a cycle what the other one began with.
+func (p *Past) begin(c *cycle) {
+	then := p.dialogue
+	*c.asking = p.asking
+	c.asking.Model = p
+	c.kept, c.guide, c.archive, c.models = then.kept, then.guide, then.archive, then.models
+	c.dispatcher.Kept, c.dispatcher.Parked, c.dispatcher.Past = c.kept != "", p.park, p.result
+	c.dispatcher.Contents = p.contents
+	c.reopened = strings.HasPrefix(p.end.Error, "interrupted") // nothing was tidied
+	c.speak(c.protocol())
+	p.begun = true
+}
+
+// result is what the journal has of a step.
+func (p *Past) result(step int) (dispatcher.Recorded, error) {
+	r, ok := p.steps[step]
+	if !ok || r.Result == nil {
+		return dispatcher.Recorded{}, p.ending()
+	}
+	return *r, nil
+}
+
+// contents gives an observation of the cycle, which may be gone.
+func (p *Past) contents(id string) (c *observation.Content, err error) {
+	if p.store == nil && observation.Exists(p.home.Memory()) {
+		p.store, err = observation.Open(p.home.Memory(), observation.Options{})
+	}
+	if p.store != nil {
+		c, err = p.store.Get(id)
+	} else if err == nil {
+		err = errors.New("there is no scratchpad")
+	}
+	if err != nil {
+		p.lacks = fmt.Errorf("a call referred to what the scratchpad does not have any more, %s: %w", id, err)
+	}
+	return c, err
+}
+
+// Close ends its use, and says what was missing.
+func (p *Past) Close() error {
+	if p.store != nil {
+		_ = p.store.Close() // it was only read
+	}
+	return p.lacks
+}
+
+// next is the next request from an event on, -1 without one.
+func (p *Past) next(from int) int {
+	i := slices.IndexFunc(p.events[from:], asks)
+	if i < 0 {
+		return i
+	}
+	return from + i
+}
+
+// ahead fills in what a request says of the time, and what it hid.
+func (p *Past) ahead(c *cycle, said *journal.Request) {
+	i := p.next(p.at)
+	if i < 0 {
+		return
+	}
+	then := p.events[i].Data.(*journal.Request)
+	said.At, said.Left, c.told = then.At, then.Left, then.Hidden
+	p.now = then.At
+}
+
+// Reply is what the model answered then, or why it did not.
+func (p *Past) Reply(context.Context, model.Request) (model.Reply, error) {
+	i := p.next(p.at)
+	if i < 0 {
+		return model.Reply{}, p.ending()
+	}
+	p.at = i + 1
+	for ; p.at < len(p.events); p.at++ {
+		switch d := p.events[p.at].Data.(type) {
+		case *journal.Reply:
+			if d.For == "" {
+				p.at++
+				return recordedReply(d)
+			}
+		case *journal.Protocol:
+			p.at++
+			return model.Reply{}, refusal{d.Reason}
+		case *journal.Request:
+			if d.For == "" {
+				return model.Reply{}, model.ErrTooLong
+			}
+		}
+	}
+	return model.Reply{}, p.ending()
+}
+
+// refusal is why a server took no tools.
+type refusal struct{ reason string }
+
+func (r refusal) Error() string { return r.reason }
+
+func (r refusal) Unwrap() error { return model.ErrNoTools }
+
+// watch takes note of what was done again.
+func (p *Past) watch(e journal.Event) {
+	if d, ok := e.Data.(*journal.Result); ok {
+		p.step = d.Step
+	}
+}
+
+// over ends the cycle where it ended then, if that was no doing of its own.
+func (p *Past) over() error {
+	if !p.begun || p.next(p.at) >= 0 || !p.cut() {
+		return nil
+	}
+	for step := range p.steps {
+		if step > p.step {
+			return nil
+		}
+	}
+	return p.ending()
+}
+
+// cut says that something else ended the cycle than what it did: a signal, a time,
+// a limit of the home, a model or a machine that failed.
+func (p *Past) cut() bool {
+	switch e := p.end; e.Outcome {
+	case journal.Done:
+		return false
+	case journal.Limited:
+		return !strings.HasPrefix(e.Error, "max_iterations")
+	case journal.Idle:
+		return len(e.Changes) > 0
+	default:
+		return !strings.HasPrefix(e.Error, dispatcher.ErrStuck.Error()) && !strings.Contains(e.Error, manyProblems)
+	}
+}
+
+// ending ends the cycle as it ended then.
+func (p *Past) ending() error {
+	if p.cut() {
+		return &ended{*p.end}
+	}
+	return errors.New("the journal has no more of the cycle")
+}
+
+// ended ends a cycle that is run again as it ended then.
+type ended struct{ end journal.End }
+
+func (e *ended) Error() string { return e.end.Error }

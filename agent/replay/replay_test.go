@@ -1,0 +1,140 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/agent/model"
+	"rouse/internal/sweep"
+	"rouse/journal"
+)
+
+// replayed runs a cycle again, which must come to the same.
+func (r *rig) replayed(cycle string) Replayed {
+	r.t.Helper()
+	before := r.ran
+	got, err := Run(r.t.Context(), r.home, cycle, Options{Redact: r.hide})
+	r.must(err)
+	if !got.Same {
+		r.t.Errorf("cycle %s: %v", cycle, got.First)
+	}
+	if r.ran != before {
+		r.t.Errorf("cycle %s: %d calls were carried out", cycle, r.ran-before)
+	}
+	return got
+}
+
+// Cycles of all sorts come to the same when they are run again, byte for byte, and what
+// the model was asked does too.
+func TestReplay(t *testing.T) {
+	cycles, actions, met := sweep.Of(16, 80, 1000), 0, map[string]int{}
+	for seed := range uint64(cycles / 4) {
+		r := newRig(t, seed)
+		for range 4 {
+			a := r.agent(r.random(4+r.rnd.IntN(12)), func(a *agent.Agent, c *config.Config) {
+				a.Protocol = []string{agent.ProtocolAuto, agent.ProtocolJSON, agent.ProtocolTools}[r.rnd.IntN(3)]
+				c.Cycle.NotesMax, c.Cycle.CompletedMax = 2000, 3
+				if r.rnd.IntN(3) == 0 {
+					a.Task = fmt.Sprintf("the <task> %d", r.rnd.IntN(100))
+					a.Waking.Attempt = r.rnd.IntN(2)
+				}
+				if r.rnd.IntN(4) == 0 {
+					c.Cycle.Locked = []string{"goals"}
+				}
+			})
+			got := r.replayed(r.cycle(a))
+			if actions += got.Actions; got.Requests > 0 {
+				t.Errorf("%d requests are not what they were", got.Requests)
+			}
+			past, err := agent.ReadPast(r.home, got.Cycle)
+			r.must(err)
+			for _, e := range past.Events() {
+				met[e.Event]++
+				if d, ok := e.Data.(*journal.End); ok {
+					met[d.Outcome]++
+				}
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Logf("%d cycles, %d actions, byte for byte; %v", cycles, actions, met)
+}
+
+// What differs is said: where, what was recorded, and what came now.
+func TestReplayDiffers(t *testing.T) {
+	r := newRig(t, 1)
+	asked := 0
+	id := r.cycle(r.agent(asker(func(req model.Request) (model.Reply, error) {
+		asked++
+		return []model.Reply{act(req, "effect", `{"label":"a"}`), act(req, "update_scratchpad", `{"fact":1}`), act(req, "done", `{"summary":"seen"}`)}[asked-1], nil
+	}), nil))
+	whole := r.read(r.home.Journal(id))
+	for _, c := range []struct{ old, new, want string }{
+		{"did a", "did b", "iteration 1: step 1: result changes: recorded `[{"},
+		{`"args":{"fact":1}`, `"args":{"fact":2}`, "iteration 2: state changes: recorded `[{\"key\":\"fact\",\"op\":\"set\",\"value\":1}]`, now `[{\"key\":\"fact\",\"op\":\"set\",\"value\":2}]`"},
+		{`"name":"done"`, `"name":"effect"`, "iteration 3: step 3: what comes next: recorded state `{"},
+		{`"event":"end","outcome":"done"`, `"event":"end","outcome":"idle"`, "iteration 3: end outcome: recorded `\"idle\"`, now `\"done\"`"},
+	} {
+		if strings.Count(whole, c.old) == 0 {
+			t.Fatalf("%s is not there", c.old)
+		}
+		r.must(os.WriteFile(r.home.Journal(id), []byte(strings.Replace(whole, c.old, c.new, 1)), 0o600))
+		got, err := Run(t.Context(), r.home, id, Options{})
+		if err != nil || got.Same || !strings.HasPrefix(got.First.String(), c.want) {
+			t.Errorf("%s: %v, %v, want %s", c.new, got.First, err, c.want)
+		}
+	}
+}
+
+// A cycle that lacks something is not replayed, and it is said what.
+func TestReplayImpossible(t *testing.T) {
+	r := newRig(t, 1)
+	id := r.cycle(r.agent(r.random(2), nil))
+	whole, before := r.read(r.home.Journal(id)), r.read(r.home.Before(id))
+	wants := func(want string) {
+		t.Helper()
+		_, err := Run(t.Context(), r.home, id, Options{})
+		if !errors.As(err, new(*Impossible)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, not %v", want, err)
+		}
+		r.must(os.WriteFile(r.home.Journal(id), []byte(whole), 0o600))
+		r.must(os.WriteFile(r.home.Before(id), []byte(before), 0o600))
+	}
+	journal := func(old, new string) {
+		text := regexp.MustCompile(old).ReplaceAllString(whole, new)
+		if text == whole {
+			t.Fatalf("%s is not there", old)
+		}
+		r.must(os.WriteFile(r.home.Journal(id), []byte(text), 0o600))
+	}
+	journal(`.*"event":"sleep".*\n`, "")
+	wants("it has not slept")
+	journal(`.*"event":"end".*\n`, "")
+	wants("never saved")
+	journal(`"empty_notes":`, `"rewound":"20260101_000000","empty_notes":`)
+	wants("a rewind")
+	journal(`"empty_notes":`, `"unproven":3,"empty_notes":`)
+	wants("not proven")
+	journal(`.*"event":"made".*\n`, "")
+	wants("older rouse")
+	journal(`,"made":\{[^}]*\}`, "")
+	wants("older rouse")
+	r.must(os.WriteFile(r.home.Before(id), []byte("goals: [another]\n"), 0o600))
+	wants("not the memory that it found")
+	r.must(os.Remove(r.home.Before(id)))
+	wants("the memory as the cycle found it")
+	r.must(os.Remove(r.home.After(id)))
+	wants("what it came to")
+	r.must(os.RemoveAll(r.home.Made()))
+	wants("is gone")
+	r.must(os.Remove(r.home.Journal(id)))
+	wants("no such file")
+}
