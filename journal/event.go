@@ -280,6 +280,11 @@ type End struct {
 	Error   string `json:"error,omitempty"`
 	// Changes are the last changes of the memory.
 	Changes []scratchpad.Change `json:"changes,omitempty"`
+	// Task is the verdict, where checks were tested.
+	Task string `json:"task,omitempty"`
+	// Unmet are the checks that do not hold, and Flaky those that held at a second try.
+	Unmet []string `json:"unmet,omitempty"`
+	Flaky []string `json:"flaky,omitempty"`
 }
 
 // Sleep closes a journal: the memory is saved.
@@ -300,6 +305,10 @@ type Sleep struct {
 	Trust *Trust `json:"trust,omitempty"`
 	// Task is what became of the cycle's task, one of the verdicts.
 	Task string `json:"task,omitempty"`
+	// Unmet are the checks that do not hold, each with what was seen, and Flaky those
+	// that held at a second try.
+	Unmet []string `json:"unmet,omitempty"`
+	Flaky []string `json:"flaky,omitempty"`
 	// FailedCalls counts the calls that went wrong, RefusedCalls those that were
 	// not carried out because they may not be.
 	FailedCalls  int `json:"failed_calls,omitempty"`
@@ -320,14 +329,6 @@ type Sleep struct {
 	// Rewound is the cycle to before which a person put the home back: then nothing ran.
 	Rewound string `json:"rewound,omitempty"`
 }
-
-// Verdicts on a cycle's task.
-const (
-	TaskProven  = "proven"  // its checks hold
-	TaskClaimed = "claimed" // the model said done, and there was no check
-	TaskFailed  = "failed"  // a check does not hold
-	TaskNone    = "none"    // the model did not say done of any
-)
 
 // Outcomes of a cycle.
 const (
@@ -394,7 +395,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept), new(Rewound), new(Variables),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept), new(Rewound), new(Variables), new(Checked),
 	} {
 		if p.event() == kind {
 			return p

@@ -47,6 +47,8 @@ func (e Event) Text() string {
 		return "state  " + changeText(d.Changes)
 	case *Tidied:
 		return d.text()
+	case *Checked:
+		return d.text()
 	case *Rewound:
 		return d.text()
 	case *Kept:
@@ -111,6 +113,9 @@ func (r *Result) Shown() string {
 
 func (s *Sleep) text(cycle string) string {
 	line := fmt.Sprintf("sleep  cycle %s: %s, exit %d, %d iterations, %d tokens, %s", cycle, s.Outcome, s.Exit, s.Iterations, s.Tokens, ms(s.Ms))
+	if s.Task != "" && s.Task != TaskNone {
+		line += ", task " + s.Task
+	}
 	if s.Error != "" {
 		line += ": " + text.Line(s.Error, textRunes)
 	}

@@ -1,0 +1,43 @@
+package journal
+
+import (
+	"fmt"
+
+	"rouse/internal/text"
+)
+
+// Verdicts on a cycle's task.
+const (
+	TaskProven  = "proven"  // its checks hold
+	TaskClaimed = "claimed" // the model said done, and there was no check
+	TaskFailed  = "failed"  // a check does not hold
+	TaskNone    = "none"    // the model did not say done of any
+)
+
+// Checked is what came of a check.
+type Checked struct {
+	// Step is that of the done for which it was tested, 0 where there was none.
+	Step int `json:"step,omitempty"`
+	// Task is what it belongs to, "" where it holds for every cycle.
+	Task string `json:"task,omitempty"`
+	Kind string `json:"kind"`
+	// Check is it in one line, and By who gave it: operator or agent.
+	Check string `json:"check"`
+	By    string `json:"by"`
+	OK    bool   `json:"ok"`
+	// Seen is what was found, in a few words.
+	Seen string `json:"seen"`
+	// Flaky says that it held at the second try alone.
+	Flaky bool  `json:"flaky,omitempty"`
+	Ms    int64 `json:"ms"`
+}
+
+func (*Checked) event() string { return "check" }
+
+func (c *Checked) text() string {
+	state := "holds"
+	if !c.OK {
+		state = "does not hold"
+	}
+	return fmt.Sprintf("check  %s, by the %s: %s, %s: %s", text.Line(c.Check, textRunes), c.By, state, ms(c.Ms), text.Line(c.Seen, textRunes))
+}
