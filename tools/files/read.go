@@ -3,8 +3,10 @@ package files
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"rouse/internal/redact"
@@ -66,6 +68,30 @@ func readResult(a readArgs, got tools.Copied) tools.Result {
 		meta["truncated"] = true
 	}
 	return tools.Result{OK: true, Metadata: meta}
+}
+
+// Open opens a regular file that read_file may read.
+func (f Folder) Open(path string) (*os.File, error) {
+	root, name, err := f.open(path)
+	if err == nil {
+		defer root.Close()
+		var file *os.File
+		if file, _, err = f.openRegular(root, name); err == nil {
+			return file, nil
+		}
+	}
+	return nil, errors.New(explain(err))
+}
+
+// OpenAny opens any regular file; a relative path begins in the workspace.
+func (f Folder) OpenAny(path string) (*os.File, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(f.Workspace, path)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return Folder{Workspace: filepath.Dir(path)}.Open(filepath.Base(path))
 }
 
 // openRegular opens a regular file, or says what it is instead.

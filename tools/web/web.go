@@ -73,6 +73,11 @@ func Get(o Options) tools.Tool {
 	return t
 }
 
+// Fetch fetches an address as a call of http_get does.
+func Fetch(ctx context.Context, o Options, call tools.Call, address string) tools.Result {
+	return newClient(o).get(ctx, call, getArgs{URL: address})
+}
+
 // client makes the calls.
 type client struct {
 	timeout  time.Duration
