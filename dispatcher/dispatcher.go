@@ -46,6 +46,8 @@ type Dispatcher struct {
 	Kept bool
 	// Wishes are what the model asks for beside its memory.
 	Wishes
+	// Proof is how tasks are checked that are said to be done.
+	Proof
 	// Locked are the keys of the state that the model may not change.
 	Locked []string
 	// Notes says whether calls are to come with a note of earlier results, and
@@ -151,7 +153,7 @@ func (d *Dispatcher) branch(ctx context.Context, o *Observation, unread string) 
 	case o.Tool == "done" && unread != "":
 		return d.record(o, refusef("not done: %s in the same reply did not go well, and you have not read what it gave back; read it, and call done again if the task is done all the same", unread))
 	case o.Tool == "done":
-		return d.record(o, d.done(o))
+		return d.record(o, d.done(ctx, o))
 	}
 	return d.call(ctx, o)
 }
@@ -180,6 +182,7 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	if err := d.intend(tool, o); err != nil {
 		return err
 	}
+	d.calls++
 	started := d.now()
 	if d.Past == nil {
 		d.run(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -88,12 +89,20 @@ func (d *Dispatcher) update(o *Observation) error {
 	if err != nil {
 		return err
 	}
+	given := len(changes)
+	changes, kept, err := d.guardTasks(changes)
+	if err != nil {
+		return err
+	}
 	var said []string
 	if len(changes) > 0 {
 		if err := d.Change(changes...); err != nil {
 			return err
 		}
-		said = append(said, "updated "+text.Join(changes, ", ", func(c scratchpad.Change) string { return c.Key }))
+		said = append(said, "updated "+text.Join(changes[:given], ", ", func(c scratchpad.Change) string { return c.Key }))
+	}
+	if kept != "" {
+		said = append(said, kept)
 	}
 	if wake != nil {
 		d.NextWake = wake
@@ -130,9 +139,6 @@ func (d *Dispatcher) updates(args json.RawMessage) (changes []scratchpad.Change,
 	if len(changes) == 0 && wake == nil {
 		return nil, nil, refusef(`nothing to change; give the keys, such as {"notes": "..."}`)
 	}
-	if err := d.State.Clone().Apply(changes...); err != nil {
-		return nil, nil, refusef("%v; nothing was changed", err)
-	}
 	return changes, wake, nil
 }
 
@@ -154,7 +160,7 @@ func setting(m object.Member) (set scratchpad.Change, err error) {
 
 // done is the branch that ends the cycle: the current task is completed and the
 // next pending one takes its place.
-func (d *Dispatcher) done(o *Observation) error {
+func (d *Dispatcher) done(ctx context.Context, o *Observation) error {
 	var args struct {
 		Summary *string
 		Idle    bool
@@ -171,6 +177,16 @@ func (d *Dispatcher) done(o *Observation) error {
 	if args.Summary != nil && strings.TrimSpace(*args.Summary) != "" {
 		summary = *args.Summary
 	}
+	if err := d.refused(ctx, o.Step); err != nil {
+		return err
+	}
+	if len(d.Failed) > 0 {
+		o.Done, o.Content = true, "the cycle ends, and the task has failed: "+unmet(d.Failed)
+		if err := d.Change(postponed(d.State, d.Failed)...); !errors.Is(err, scratchpad.ErrFull) {
+			return err
+		}
+		return nil // the journal has the checks, and the task stays where it is
+	}
 	idle := args.Idle && len(d.State.Pending()) == 0 // what is pending is something to do
 	err = d.Change(completion(d.State, summary)...)
 	if errors.Is(err, scratchpad.ErrFull) {
@@ -183,7 +199,7 @@ func (d *Dispatcher) done(o *Observation) error {
 func completion(s *scratchpad.State, summary string) []scratchpad.Change {
 	var changes []scratchpad.Change
 	if task := s.CurrentTask(); task != nil {
-		entry := map[string]any{"task": task, "summary": summary}
+		entry := map[string]any{"task": unchecked(task), "summary": summary}
 		changes = append(changes, scratchpad.Change{Op: "extend", Key: "completed_tasks", Value: []any{entry}})
 	}
 	changes = append(changes, Promote(s)...)

@@ -1,0 +1,69 @@
+package dispatcher
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"rouse/scratchpad"
+)
+
+// memory is a state of flow YAML: the current task and then the pending ones.
+func memory(t *testing.T, tasks string) *scratchpad.State {
+	t.Helper()
+	var list []any
+	if err := yaml.Unmarshal([]byte(tasks), &list); err != nil {
+		t.Fatal(err)
+	}
+	s := scratchpad.New()
+	if err := s.Apply(requeue([]any{0, 0}, list)...); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What a person gave a check stays, whatever else is written; what else carries a check is
+// the agent's.
+func TestGuard(t *testing.T) {
+	const task, other = `{task: deploy, check: make test}`, `{task: report, check: {file: r.csv}}`
+	for _, c := range []struct{ before, after, want, kept string }{
+		{`[a, b]`, `[c]`, `[c]`, ""},
+		{`[` + task + `]`, `[` + task + `, x]`, `[` + task + `, x]`, ""},
+		// Dropped, pushed aside, without its check, with a weaker one, by another hand.
+		{`[` + task + `]`, `[null]`, `[null, ` + task + `]`, "deploy"},
+		{`[` + task + `, x]`, `[y, x]`, `[y, ` + task + `, x]`, "deploy"},
+		{`[x, y, ` + task + `, z]`, `[x]`, `[x, ` + task + `]`, "deploy"},
+		{`[` + task + `]`, `[deploy]`, `[` + task + `]`, "deploy"},
+		{`[x, ` + task + `]`, `[x, deploy, y]`, `[x, ` + task + `, y]`, "deploy"},
+		{`[` + task + `]`, `[{task: deploy, check: "true"}]`, `[` + task + `]`, "deploy"},
+		{`[` + task + `]`, `[{task: deploy, check: {command: make test, by: agent}}]`, `[` + task + `]`, "deploy"},
+		{`[` + task + `]`, `[{task: deploy, check: [make test, b]}]`, `[` + task + `]`, "deploy"},
+		{`[` + task + `, ` + other + `]`, `[report, deploy]`, `[` + other + `, ` + task + `]`, "report deploy"},
+		{`[` + task + `, x]`, `[x, ` + task + `]`, `[x, ` + task + `]`, ""},
+		// Under another name it is another task.
+		{`[` + task + `]`, `[{task: deployed, check: make test}]`, `[{task: deployed, check: {command: make test, by: agent}}, ` + task + `]`, "deploy"},
+		// The agent's own, which nobody makes a person's.
+		{`[a]`, `[{task: a, check: {file: x, by: operator}}]`, `[{task: a, check: {file: x, by: agent}}]`, ""},
+		{`[a]`, `[{task: a, check: [b, {http: c}]}]`, `[{task: a, check: [{command: b, by: agent}, {http: c, by: agent}]}]`, ""},
+		{`[a]`, `[{task: a, check: 5}]`, `[{task: a, check: {by: agent}}]`, ""},
+		{`[{task: a, check: {command: b, by: agent}}]`, `[{task: a, check: {command: b}}]`, `[{task: a, check: {command: b, by: agent}}]`, ""},
+		{`[{task: a, check: {command: b, by: agent}}]`, `[a]`, `[a]`, ""},
+		{`[{task: a, check: {command: b, by: agent}}]`, `[null]`, `[null]`, ""},
+		{`[{task: a, check: [b, {command: c, by: agent}]}]`, `[null]`, `[null, {task: a, check: [b, {command: c, by: agent}]}]`, "a"},
+	} {
+		before, after, want := memory(t, c.before), memory(t, c.after), memory(t, c.want)
+		changes, kept := Guard(before, after)
+		if err := after.Apply(changes...); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := json.Marshal(queue(after))
+		if wanted, _ := json.Marshal(queue(want)); string(got) != string(wanted) || strings.Join(kept, " ") != c.kept {
+			t.Errorf("%s to %s: %s, kept %q", c.before, c.after, got, kept)
+		}
+		if again, _ := Guard(before, after); len(again) > 0 {
+			t.Errorf("%s to %s: guarded again: %v", c.before, c.after, again)
+		}
+	}
+}
