@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,8 @@ type Agent struct {
 	Heartbeat notify.Heartbeat
 	// Waking is what a cycle and the schedule tell each other.
 	Waking Waking
+	// Checks say what must hold for what cycles do.
+	Checks Checks
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
 	// Past, unless nil, is the cycle that is run again in place of a new one.
@@ -86,6 +89,7 @@ type Report struct {
 	Iterations int
 	Tokens     int
 	Took       time.Duration
+	Task       string // the verdict
 	// Err is why the cycle did not end with done, nil where it did.
 	Err error
 	// Silent says that the cycle failed as the model gave no reply at all, before any
@@ -170,7 +174,7 @@ func (a *Agent) run(ctx context.Context, w *woken) ran {
 	if a.Past != nil {
 		a.Past.begin(c)
 	}
-	return c.ran(a.full(limited(c.live(ctx))))
+	return c.ran(a.full(c.standing(ctx, limited(c.live(ctx)))))
 }
 
 // live asks and acts until done, a limit or an error; nil means done.
@@ -200,7 +204,7 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 	if c.unruled != nil {
 		err = Unruled(c.Home, c.unruled)
 	} else {
-		err = c.choose(c.Task)
+		err = cmp.Or(c.choose(c.Task), c.attach())
 	}
 	if err != nil {
 		return func() {}, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"rouse/agent/check"
 	"rouse/agent/conversation"
 	"rouse/agent/model"
 	"rouse/dispatcher"
@@ -29,6 +30,7 @@ type cycle struct {
 	native    bool            // the model has called a tool natively
 	free      bool            // a task is to be chosen from the goals
 	saw       sights          // at wake, where somebody wants to know
+	given     []check.Check   // that no task carries
 	others    []Target        // models that were not asked yet
 	fallback  *journal.Model  // the one that is asked in place of the first
 }
@@ -42,6 +44,7 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
 		Tools: a.Tools, State: w.state, Journal: counting{j, &w.record}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
+		Proof:  c.proves(),
 		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
 			Redact: a.Redact, Turn: w.shelf.opener(), Threshold: a.Threshold, MaxAnswer: c.maxAnswer(), Summarise: c.summariser(),
@@ -85,7 +88,7 @@ func (c *cycle) choose(task string) error {
 	var changes []scratchpad.Change
 	switch {
 	case task != "":
-		changes = put(c.state, task)
+		changes = put(c.state, withChecks(task, c.Checks.Task))
 	case scratchpad.TaskText(c.state.CurrentTask()) != "":
 		return nil
 	case len(c.state.Pending()) > 0:
@@ -114,11 +117,18 @@ func (c *cycle) busy() bool {
 // queue puts the task of a slot behind what there is to do, unless it is there: else
 // what is pending would never have its turn.
 func (c *cycle) queue(task string) error {
-	same := func(t any) bool { return scratchpad.TaskText(t) == scratchpad.TaskText(task) }
-	if same(c.state.CurrentTask()) || slices.ContainsFunc(c.state.Pending(), same) {
+	item, is, pending := withChecks(task, c.Checks.Task), same(task), c.state.Pending()
+	change := scratchpad.Change{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{item}}
+	switch i := slices.IndexFunc(pending, is); {
+	case is(c.state.CurrentTask()) && carries(item): // the checks of the schedule hold
+		change = set("current_task", item)
+	case i >= 0 && carries(item):
+		pending = slices.Clone(pending)
+		pending[i], change = item, set("pending_actions", pending)
+	case is(c.state.CurrentTask()), i >= 0:
 		return nil
 	}
-	err := c.dispatcher.Change(scratchpad.Change{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{task}})
+	err := c.dispatcher.Change(change)
 	if errors.Is(err, scratchpad.ErrFull) {
 		return nil // what is there is done first
 	}
@@ -126,14 +136,32 @@ func (c *cycle) queue(task string) error {
 }
 
 // put makes task the current one; one that was current waits behind it.
-func put(s *scratchpad.State, task string) []scratchpad.Change {
-	changes := []scratchpad.Change{{Op: "set", Key: "current_task", Value: task}}
-	current := s.CurrentTask()
-	if current == nil || current == any(task) {
+func put(s *scratchpad.State, task any) []scratchpad.Change {
+	current, pending := s.CurrentTask(), s.Pending()
+	is := func(t any) bool { return t == task }
+	switch {
+	case carries(task): // a cycle that fails leaves it there, and the next is given it again
+		is = same(task)
+		pending = slices.DeleteFunc(slices.Clone(pending), is)
+	case carries(current) && same(task)(current):
+		return []scratchpad.Change{set("current_task", current)}
+	}
+	changes := []scratchpad.Change{set("current_task", task)}
+	if current != nil && !is(current) {
+		pending = append([]any{current}, pending...)
+	}
+	if len(pending) == len(s.Pending()) {
 		return changes
 	}
-	pending := append([]any{current}, s.Pending()...)
-	return append(changes, scratchpad.Change{Op: "set", Key: "pending_actions", Value: pending})
+	return append(changes, set("pending_actions", pending))
+}
+
+func carries(task any) bool { _, ok := dispatcher.ChecksOf(task); return ok }
+
+// same says of tasks whether they are this one.
+func same(task any) func(any) bool {
+	name := scratchpad.TaskText(task)
+	return func(t any) bool { return scratchpad.TaskText(t) == name }
 }
 
 // actions are what a reply asks for. How it was written is kept for later cycles.

@@ -33,6 +33,7 @@ type record struct {
 
 	iterations, used atomic.Int64 // used are tokens
 	heard            heard
+	proof            proof
 
 	unproven int  // lines of its journal, when it is settled
 	reopened bool // it was interrupted and is being settled
@@ -62,14 +63,17 @@ func (c *record) iteration() int { return int(c.iterations.Load()) }
 // tokens are what the cycle has used.
 func (c *record) tokens() int { return int(c.used.Load()) }
 
-// verdict is what became of the cycle's task: until tasks have checks, the model
-// at most claims that one is done.
-func (c *record) verdict(outcome string) string {
+// verdict is what became of the cycle's task: what its checks came to, or else at most
+// what the model claims.
+func (c *record) verdict(end journal.End) string {
+	if end.Task != "" {
+		return end.Task
+	}
 	completed := len(c.state.Completed())
 	if c.tidied != nil {
 		completed += len(c.tidied.Tasks)
 	}
-	if outcome == journal.Done && completed > len(c.base.Completed()) {
+	if end.Outcome == journal.Done && completed > len(c.base.Completed()) {
 		return journal.TaskClaimed
 	}
 	return journal.TaskNone

@@ -17,7 +17,7 @@ import (
 
 // sleep ends the cycle as its run did.
 func (a *Agent) sleep(w *woken, r ran) (Report, error) {
-	end := w.ending(r.err, a.Redact.Error(r.err))
+	end := w.proven(w.ending(r.err, a.Redact.Error(r.err)))
 	if limit, ok := errors.AsType[*Limit](r.err); ok {
 		// A journal that cannot be written is reported when the end is.
 		_ = w.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
@@ -28,8 +28,12 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 	if err == nil && slept.Outcome == journal.Done && r.idle {
 		a.rest(w, r.saw)
 	}
+	why := cmp.Or(err, r.err)
+	if why == nil && slept.Task == journal.TaskFailed {
+		why = &Failed{slept.Unmet}
+	}
 	return Report{
-		Cycle: w.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: cmp.Or(err, r.err),
+		Cycle: w.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: why, Task: slept.Task,
 		Iterations: w.iteration(), Tokens: w.tokens(), Took: took,
 		Silent: w.heard.silent() && (slept.Outcome == journal.Failed || slept.Outcome == journal.Limited),
 	}, err
@@ -67,6 +71,16 @@ func (c *record) ending(runErr, said error) journal.End {
 	}
 }
 
+// proven is an end with what its checks came to. A task that failed is no success, and
+// changes nothing else of it.
+func (c *record) proven(end journal.End) journal.End {
+	end.Task, end.Unmet, end.Flaky = c.proof.task, c.proof.unmet, c.proof.flaky
+	if end.Task == journal.TaskFailed && end.Exit == 0 {
+		end.Exit, end.Error = 1, (&Failed{end.Unmet}).Error()
+	}
+	return end
+}
+
 // finish puts a cycle to sleep: its last changes, the snapshot _after, the saved
 // state, what left it, the event sleep, which it returns. It serves the cycle that just ran
 // and the one that was interrupted, and does what is left where it was
@@ -76,8 +90,8 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	defer c.journal.Close()
 	sleep.Outcome, sleep.Exit, sleep.Error = end.Outcome, end.Exit, end.Error
 	sleep.Iterations, sleep.Tokens, sleep.Unproven, sleep.Trust = c.iteration(), c.tokens(), c.unproven, c.trust
-	sleep.Task, sleep.FailedCalls, sleep.RefusedCalls = c.verdict(end.Outcome), c.calls.Failed, c.calls.Refused
-	sleep.Refused = c.calls.Sandbox
+	sleep.Task, sleep.FailedCalls, sleep.RefusedCalls = c.verdict(end), c.calls.Failed, c.calls.Refused
+	sleep.Refused, sleep.Unmet, sleep.Flaky = c.calls.Sandbox, end.Unmet, end.Flaky
 	err := c.end(end)
 	leaving, failed := k.tidy(c)
 	defer leaving.close()

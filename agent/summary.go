@@ -31,6 +31,10 @@ type Summary struct {
 	Refused    int       `json:"refused_calls"`
 	Began      time.Time `json:"began"`
 	PID        int       `json:"pid,omitempty"` // of an awake cycle
+	// Unmet are the checks that did not hold, each with what was seen, and Flaky those
+	// that held at a second try.
+	Unmet []string `json:"unmet,omitempty"`
+	Flaky []string `json:"flaky,omitempty"`
 	// Sandbox is what the sandbox refused.
 	Sandbox []journal.Refusal `json:"refused,omitempty"`
 	// Attempt is which cycle of its slot it is, from the second on.
@@ -112,6 +116,7 @@ func summary(h home.Home, id string) (Summary, error) {
 	if d, ok := last.Data.(*journal.Sleep); ok {
 		s.Outcome, s.Exit, s.Error = d.Outcome, d.Exit, d.Error
 		s.Iterations, s.Tokens, s.Ms, s.Changed, s.Shrunk = d.Iterations, d.Tokens, d.Ms, d.Changed, d.Shrunk
+		s.Unmet, s.Flaky = d.Unmet, d.Flaky
 		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
 		s.Fallback, s.Sandbox, s.Rewound = d.Fallback, d.Refused, d.Rewound
 		return s, nil

@@ -59,7 +59,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	return &agent.Agent{
 		Keeper: keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
-		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), PauseAfter: int(c.Failures.PauseAfter),
+		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), Checks: s.checks(), PauseAfter: int(c.Failures.PauseAfter),
 	}, nil
 }
 
@@ -139,11 +139,7 @@ func (s *Setup) newTools() (*tools.Set, error) {
 	}
 	exec := command.Exec{Runner: s.Runner(), Dir: workspace, Timeout: timeout, MaxOutput: most, Box: walls.Tools()}
 	list := []tools.Tool{tools.Echo(), shell.Tool(exec)}
-	folder := files.Folder{Workspace: workspace, Limit: most, Wall: wall(s.Home)}
-	for _, root := range c.Files.Roots {
-		folder.Roots = append(folder.Roots, s.Home.Folder(root))
-	}
-	list = append(list, folder.Tools()...)
+	list = append(list, s.folder().Tools()...)
 	list = append(list, web.Get(web.Options{Timeout: time.Duration(c.HTTP.Timeout), MaxBytes: most, Allow: c.HTTP.Allow, Ports: c.HTTP.Ports, Redact: s.Hidden()}))
 	for i, spec := range c.Commands {
 		t, err := command.Tool(spec, exec)
@@ -157,6 +153,16 @@ func (s *Setup) newTools() (*tools.Set, error) {
 		return nil, fmt.Errorf("tools.commands: %w", err)
 	}
 	return set, nil
+}
+
+// folder is what the file tools work in.
+func (s *Setup) folder() files.Folder {
+	c := s.Config.Tools
+	f := files.Folder{Workspace: s.Home.Folder(s.Config.Workspace), Limit: int64(c.MaxOutput), Wall: wall(s.Home)}
+	for _, root := range c.Files.Roots {
+		f.Roots = append(f.Roots, s.Home.Folder(root))
+	}
+	return f
 }
 
 // ModelName is the name by which replies are counted and priced.

@@ -11,12 +11,13 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/notify"
+	"rouse/agent/schedule"
 	"rouse/home"
 )
 
 // openOften opens a home that is to wake each ten minutes. due runs one slot,
 // and goes on to the next.
-func openOften(t *testing.T) (s *Setup, due func(run func(string) Ran)) {
+func openOften(t *testing.T) (s *Setup, due func(run func(schedule.Slot) Ran)) {
 	t.Helper()
 	now := time.Date(2026, 1, 1, 9, 59, 30, 0, time.UTC)
 	s = open(t, map[string]string{
@@ -26,7 +27,7 @@ func openOften(t *testing.T) (s *Setup, due func(run func(string) Ran)) {
 	s.Now = func() time.Time { return now }
 	l := s.Slots()
 	l.Now, l.Since = s.Now, now
-	due = func(run func(string) Ran) {
+	due = func(run func(schedule.Slot) Ran) {
 		t.Helper()
 		if err := s.RunDue(run); err != nil {
 			t.Fatal(err)
@@ -38,7 +39,7 @@ func openOften(t *testing.T) (s *Setup, due func(run func(string) Ran)) {
 }
 
 // awake is a run that finds another cycle awake.
-func awake(string) Ran { return Ran{Exit: 75, Err: home.ErrAwake} }
+func awake(schedule.Slot) Ran { return Ran{Exit: 75, Err: home.ErrAwake} }
 
 // Promise: that a home is blocked for longer than two slots and a quarter of an hour is told once, with who
 // is in the way, is in its ledger and its standing, and its end is told once; cron
@@ -74,7 +75,7 @@ func TestBlockedIsTold(t *testing.T) {
 	}
 
 	unlock()
-	done := func(string) Ran { return Ran{Report: agent.Report{Cycle: "20260101_100401"}} }
+	done := func(schedule.Slot) Ran { return Ran{Report: agent.Report{Cycle: "20260101_100401"}} }
 	due(done)
 	due(done)
 	if got := told(t, s); len(got) != 2 || got[1].Kind != notify.Freed || !strings.Contains(got[1].Text, "4 slots since ") {

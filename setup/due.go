@@ -34,8 +34,8 @@ type Ran struct {
 }
 
 // RunDue runs the slot that is due, if there is one, and writes down what became of
-// it. run is given the task of the slot and tells what people are to be told.
-func (s *Setup) RunDue(run func(task string) Ran) error {
+// it. run is given the slot and tells what people are to be told.
+func (s *Setup) RunDue(run func(schedule.Slot) Ran) error {
 	l := s.Slots()
 	var wrote []schedule.Record
 	l.Wrote = func(lines []schedule.Record) { wrote = append(wrote, lines...) }
@@ -56,7 +56,7 @@ func (s *Setup) RunDue(run func(task string) Ran) error {
 	again := s.attempt(slot)
 	wrote = nil
 	stop := looking(slot)
-	ran := run(slot.Task)
+	ran := run(slot.Slot)
 	stop()
 	res := schedule.Result{Cycle: ran.Report.Cycle, Exit: ran.Exit, Awake: errors.Is(ran.Err, home.ErrAwake), Again: *again}
 	if res.Awake {

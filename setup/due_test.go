@@ -87,7 +87,7 @@ func cycle(t *testing.T, s *Setup) Ran {
 func try(t *testing.T, limits string, kept bool) (woken bool) {
 	t.Helper()
 	s, server := limited(t, limits, kept)
-	if err := s.RunDue(func(string) Ran { woken = true; return cycle(t, s) }); err != nil {
+	if err := s.RunDue(func(schedule.Slot) Ran { woken = true; return cycle(t, s) }); err != nil {
 		t.Fatal(err)
 	}
 	list, err := s.NewestSlots(1)
@@ -192,7 +192,7 @@ func TestSlotsOfALongCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, map[string]string{"rules.md": "x", "scratchpad/active.yaml": "", "rouse.yaml": "schedule: '*/5 * * * *'\n"})
 		s.Slots().Since = time.Now().Add(-time.Minute)
-		if err := s.RunDue(func(string) Ran { time.Sleep(32 * time.Minute); return Ran{} }); err != nil {
+		if err := s.RunDue(func(schedule.Slot) Ran { time.Sleep(32 * time.Minute); return Ran{} }); err != nil {
 			t.Fatal(err)
 		}
 		list, err := s.NewestSlots(20)

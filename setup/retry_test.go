@@ -47,7 +47,7 @@ func (n *night) pass(until string) {
 		if err != nil {
 			n.t.Fatal(err)
 		}
-		_ = s.RunDue(func(string) Ran {
+		_ = s.RunDue(func(schedule.Slot) Ran {
 			n.ran = append(n.ran, cycle(n.t, s))
 			return n.ran[len(n.ran)-1]
 		})

@@ -32,6 +32,7 @@ type Walls struct {
 	tools     sandbox.Policy
 	box       *sandbox.Box // of tools
 	home      home.Home
+	workspace string
 	env       []string // of processes
 	installer []string // what those are told that install packages
 }
@@ -46,7 +47,8 @@ func (s *Setup) newWalls() (*Walls, error) {
 	m := s.machine()
 	w := &Walls{Walls: c, System: m.system, Lacks: m.lacks, home: s.Home, env: s.Runner().Env, installer: local.InstallEnviron(s.Environ)}
 	w.installer = w.settings(w.installer)
-	w.tools = w.policy(s.Home.Folder(s.Config.Workspace), cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
+	w.workspace = s.Home.Folder(s.Config.Workspace)
+	w.tools = w.policy(w.workspace, cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
 	w.box = w.made(w.tools, w.Hosts)
 	if missing := w.missing(); w.Mode == "require" && len(missing) > 0 {
 		return nil, s.Config.Wrong(fmt.Errorf("sandbox.mode: require, but this machine does not keep all of it: %s", strings.Join(missing, "; ")))
@@ -166,6 +168,18 @@ func (w *Walls) Tools() *sandbox.Box {
 		return nil
 	}
 	return w.box
+}
+
+// Check is the box of checks, which change no more of the workspace than of the agent's
+// own files.
+func (w *Walls) Check() *sandbox.Box {
+	if w == nil {
+		return nil
+	}
+	p, workspace := w.tools, home.Resolved(w.workspace)
+	p.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool { return path == workspace })
+	p.Read, p.ReadOnly = append(slices.Clone(p.Read), workspace), append(slices.Clone(p.ReadOnly), workspace)
+	return w.made(p, w.Hosts)
 }
 
 // Notebook gives the box of a notebook's process, which reads its folder and writes where

@@ -47,6 +47,8 @@ type Config struct {
 
 	Posture Posture `yaml:"posture"`
 	Sandbox Sandbox `yaml:"sandbox"`
+	// Standing are checks that hold for every cycle.
+	Standing Standing `yaml:"standing"`
 
 	name    string // of the file
 	dir     string // of it: the home

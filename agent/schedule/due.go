@@ -18,6 +18,7 @@ type Slot struct {
 	Time     time.Time
 	As       Status
 	Task     string
+	Check    any // as [Entry] has it
 	IdleSkip bool
 	Attempt  int // which cycle of the slot it is to be, from 1
 }

@@ -42,6 +42,7 @@ type Entry struct {
 	Cron     string
 	Timezone string // IANA name; "" is the machine's
 	Task     string // what to do first in the cycle
+	Check    any    // what must hold for it to be done, as a task in the memory has it
 	Missed   string
 	// MissedWindow is how old a slot may be that is made up for.
 	MissedWindow time.Duration

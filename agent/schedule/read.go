@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"rouse/agent/check"
 )
 
 // List is the schedule of a home: `schedule:` in its rouse.yaml.
@@ -77,6 +79,12 @@ func readEntry(n *yaml.Node) (e Entry, line int, err error) {
 func (e *Entry) set(key string, n *yaml.Node) (err error) {
 	if key == "retry" {
 		e.Retry, err = waits(n)
+		return err
+	}
+	if key == "check" {
+		if err = n.Decode(&e.Check); err == nil {
+			_, err = check.Parse(e.Check)
+		}
 		return err
 	}
 	if n.Kind != yaml.ScalarNode {

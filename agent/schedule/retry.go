@@ -10,7 +10,7 @@ const ReasonNext = "next"
 
 // asSlot is the slot that a candidate is.
 func (c candidate) asSlot() Slot {
-	s := Slot{c.entry.key, c.entry.Cron, c.slot, c.as, c.entry.Task, c.entry.IdleSkip, 1}
+	s := Slot{c.entry.key, c.entry.Cron, c.slot, c.as, c.entry.Task, c.entry.Check, c.entry.IdleSkip, 1}
 	if c.before != nil {
 		s.Attempt = c.before.attempt() + 1
 	}

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rouse/agent"
+	"rouse/agent/check"
+	"rouse/agent/schedule"
 	"rouse/internal/proc"
 	"rouse/journal"
 	"rouse/setup"
@@ -24,19 +26,28 @@ import (
 type runOptions struct {
 	task                string
 	tasked              bool // the flag was given
+	checks              []string
+	given               []any // the checks
 	dryRun, json, quiet bool
 	due, mail           bool
 }
 
 // check refuses a task that nobody meant, as of a variable that was not set.
-func (o runOptions) check() error {
+func (o *runOptions) check() error {
+	for _, said := range o.checks {
+		c, err := check.Read(said)
+		if err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+		o.given = append(o.given, c)
+	}
 	switch {
 	case o.tasked && strings.TrimSpace(o.task) == "":
 		return errors.New("--task is empty")
 	case !utf8.ValidString(o.task):
 		return errors.New("--task is not UTF-8")
-	case o.due && (o.tasked || o.dryRun):
-		return errors.New("--due goes with neither --task nor --dry-run: the schedule says what to do")
+	case o.due && (o.tasked || o.dryRun || len(o.given) > 0):
+		return errors.New("--due goes with neither --task, --check nor --dry-run: the schedule says what to do")
 	}
 	return nil
 }
@@ -68,6 +79,7 @@ ended it; the memory is saved in each of these but 2 and 75.`,
 		},
 	}
 	c.Flags().StringVar(&o.task, "task", "", "do this first in this cycle")
+	c.Flags().StringArrayVar(&o.checks, "check", nil, "test this before the task counts as done: a command for sh, or as in the memory: '{file: report.csv, newer: true}'")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request that would be sent, and do nothing")
 	c.Flags().BoolVar(&o.due, "due", false, "only if the schedule says so: run at most one due slot")
 	c.Flags().BoolVar(&o.mail, "mail", false, "print what went wrong only where that is news, for cron mails it, and write all of it into logs/due.log")
@@ -88,8 +100,8 @@ func (a *app) run(o runOptions) error {
 	if !o.due {
 		return a.cycle(s, o).Err
 	}
-	return s.RunDue(func(task string) setup.Ran {
-		o.task = task
+	return s.RunDue(func(slot schedule.Slot) setup.Ran {
+		o.task, o.given = slot.Task, check.Items(slot.Check)
 		return a.cycle(s, o)
 	})
 }
@@ -105,6 +117,7 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 		return setup.Ran{Err: usage(err)}
 	}
 	ag.Task = ag.Redact.String(o.task)
+	ag.Checks.Task = o.given
 	if o.dryRun {
 		return setup.Ran{Err: a.dryRun(ag)}
 	}

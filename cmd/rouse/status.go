@@ -13,6 +13,7 @@ import (
 	"rouse/agent"
 	"rouse/home"
 	"rouse/internal/text"
+	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/setup"
 )
@@ -143,6 +144,12 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 	}
 	took := time.Duration(c.Ms) * time.Millisecond
 	line += fmt.Sprintf("  exit %-3d  %2d iterations  %6d tokens  %8s", c.Exit, c.Iterations, c.Tokens, took)
+	if color, ok := map[string]string{journal.TaskProven: green, journal.TaskClaimed: "", journal.TaskFailed: red}[c.Task]; ok {
+		line += "  " + out.paint(color, "task "+c.Task)
+	}
+	if n := len(c.Flaky); n > 0 {
+		line += "  " + out.paint(yellow, text.Count(n, "flaky check"))
+	}
 	for _, n := range []struct {
 		calls int
 		how   string

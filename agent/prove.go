@@ -1,0 +1,154 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"rouse/agent/check"
+	"rouse/dispatcher"
+	"rouse/internal/proc"
+	"rouse/internal/text"
+	"rouse/journal"
+	"rouse/scratchpad"
+)
+
+// Checks are what must hold for what cycles do, beside what tasks in the memory carry.
+type Checks struct {
+	// Task are those of [Agent.Task], as a task in the memory would carry them, or of the
+	// current task where that is empty; nil is none.
+	Task []any
+	// Standing hold for every cycle.
+	Standing []check.Check
+	// World makes what checks look at, once one is tested.
+	World func(began time.Time) (check.World, error)
+}
+
+// proof is what testing came to.
+type proof struct {
+	task         string // the verdict, "" where nothing was tested
+	unmet, flaky []string
+}
+
+// proves lets the dispatcher of a cycle test the checks of its task.
+func (c *cycle) proves() dispatcher.Proof {
+	return dispatcher.Proof{
+		Prove: c.prove,
+		Valid: func(checks any) error { _, err := check.Parse(checks); return err },
+	}
+}
+
+// prove tests what must hold as a task is said to be done. A task is proven by a check
+// that a person gave it: what the agent gave itself, and what holds for every cycle, says
+// nothing of it while it holds.
+func (c *cycle) prove(ctx context.Context, step int) ([]dispatcher.Unmet, error) {
+	task := c.state.CurrentTask()
+	list := slices.Clone(c.given)
+	if checks, ok := dispatcher.ChecksOf(task); ok {
+		list = append(list, check.Must(checks)...)
+	}
+	byPerson := slices.ContainsFunc(list, func(k check.Check) bool { return k.By == check.Operator })
+	failed, err := c.test(ctx, step, scratchpad.TaskText(task), append(list, c.Checks.Standing...))
+	if err == nil && len(failed) == 0 && byPerson {
+		c.proof.task = journal.TaskProven
+	}
+	return failed, err
+}
+
+// test tests checks, one after the other, and journals what comes of each.
+func (c *cycle) test(ctx context.Context, step int, task string, list []check.Check) (failed []dispatcher.Unmet, err error) {
+	c.proof = proof{}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	world, err := c.Checks.World(c.began)
+	if err != nil {
+		return nil, fmt.Errorf("checks: %w", err)
+	}
+	world.Started = func(p proc.Identity) { _ = c.journal.Append(&journal.Started{Step: step, Process: p}) }
+	for _, k := range list {
+		r := world.Test(ctx, k)
+		e := &journal.Checked{Step: step, Task: task, Kind: k.Kind, Check: c.Redact.String(k.String()), By: k.By, OK: r.OK, Seen: r.Seen, Flaky: r.Flaky, Ms: r.Took.Milliseconds()}
+		if k.Standing {
+			e.Task = ""
+		}
+		if err := c.journal.Append(e); err != nil {
+			return nil, err
+		}
+		if !r.OK {
+			failed = append(failed, dispatcher.Unmet{Check: e.Check, Seen: e.Seen})
+		} else if r.Flaky {
+			c.proof.flaky = append(c.proof.flaky, e.Check)
+		}
+	}
+	if len(failed) > 0 {
+		c.proof.task = journal.TaskFailed
+	}
+	for _, u := range failed {
+		c.proof.unmet = append(c.proof.unmet, text.Line(u.String(), 300))
+	}
+	return failed, nil
+}
+
+// standing tests what holds for every cycle where one ended with err and not with done,
+// unless it was told to end.
+func (c *cycle) standing(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	c.proof = proof{} // a done that was refused says nothing
+	if errors.As(err, new(Signal)) || errors.As(err, new(*Stopped)) {
+		return err
+	}
+	if _, failed := c.test(context.WithoutCancel(ctx), 0, "", c.Checks.Standing); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// Failed says that checks of a cycle do not hold.
+type Failed struct{ Unmet []string }
+
+func (f *Failed) Error() string {
+	return "the task has failed: " + text.Join(f.Unmet, "; ", func(s string) string { return s })
+}
+
+// attach gives the checks of the command line to the current task, so that they stay
+// with it, or else to the cycle.
+func (c *cycle) attach() error {
+	task := c.state.CurrentTask()
+	if len(c.Checks.Task) == 0 || c.Task != "" {
+		return nil
+	}
+	if scratchpad.TaskText(task) == "" {
+		c.given = check.Must(c.Checks.Task)
+		return nil
+	}
+	return c.dispatcher.Change(set("current_task", withChecks(task, c.Checks.Task)))
+}
+
+// withChecks is a task that carries these checks too.
+func withChecks(task any, checks []any) any {
+	if len(checks) == 0 {
+		return task
+	}
+	m := map[string]any{"task": task}
+	if old, ok := task.(map[string]any); ok {
+		m = maps.Clone(old)
+	}
+	had, _ := dispatcher.ChecksOf(task)
+	list := slices.Clone(check.Items(had))
+	for _, more := range checks {
+		if !slices.ContainsFunc(list, func(old any) bool { return fmt.Sprint(old) == fmt.Sprint(more) }) {
+			list = append(list, more)
+		}
+	}
+	m["check"] = list
+	if len(list) == 1 {
+		m["check"] = list[0]
+	}
+	return m
+}
