@@ -142,7 +142,7 @@ func (k *Keeper) planFiles(p *Rewinding) error {
 	switch {
 	case failed != nil:
 		return failed
-	case err != nil && len(now.Entries) == 0 && k.History.Size() == 0:
+	case err != nil && now.Files() == 0 && k.History.Size() == 0:
 		p.Files = false // there never was one
 		return nil
 	case err != nil:

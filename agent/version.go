@@ -41,7 +41,7 @@ func (k *Keeper) keepVersion(c *record, id string) error {
 	t, err := k.History.Take(k.Workspace, id)
 	if t.Version != nil && t.Version.ID == id {
 		c.version = id
-		if failed := c.journal.Append(&journal.Kept{ID: id, Files: len(t.Version.Entries), Changed: t.Changed, Bytes: t.Bytes}); failed != nil {
+		if failed := c.journal.Append(&journal.Kept{ID: id, Files: t.Version.Files(), Changed: t.Changed, Bytes: t.Bytes}); failed != nil {
 			err = errors.Join(err, fmt.Errorf("%s is there, but not noted: %w", id, failed))
 		}
 	}

@@ -1,7 +1,7 @@
 package history
 
 import (
-	"maps"
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -25,24 +25,34 @@ func (c Change) Kind() string {
 
 // Diff gives what is not the same in two versions, by path.
 func Diff(a, b *Version) (list []Change) {
-	changes := map[string]Change{}
-	for i := range a.Entries {
-		e := &a.Entries[i]
-		changes[e.Path] = Change{Path: e.Path, Was: e}
-	}
-	for i := range b.Entries {
-		e := &b.Entries[i]
-		c := changes[e.Path]
-		if c.Path, c.Is = e.Path, e; c.Was != nil && c.Was.Same(*e) {
-			delete(changes, e.Path)
-			continue
+	was, is := cursor{lines: a.lines}, cursor{lines: b.lines}
+	gone := func(lines []byte) {
+		for line := range bytes.Lines(lines) {
+			e := entryOn(line)
+			list = append(list, Change{Path: e.Path, Was: e})
 		}
-		changes[e.Path] = c
 	}
-	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		list = append(list, changes[path])
+	for ; is.look(); is.from = is.to {
+		passed, from, to := was.seek(is.path)
+		gone(passed)
+		if line := is.lines[is.from:is.to]; !bytes.Equal(was.lines[from:to], line) {
+			w, i := entryOn(was.lines[from:to]), entryOn(line)
+			if w == nil || !w.Same(*i) {
+				list = append(list, Change{i.Path, w, i})
+			}
+		}
 	}
+	gone(was.lines[was.from:])
 	return list
+}
+
+// entryOn is the entry of a line, nil of none.
+func entryOn(line []byte) *Entry {
+	if len(line) == 0 {
+		return nil
+	}
+	e, _ := parseEntry(line) // each line is one: who read it made sure
+	return &e
 }
 
 // Below keeps of a list what is at or below one of these paths; none is all.

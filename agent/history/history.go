@@ -59,8 +59,8 @@ const (
 	headName               = "head" // of the newest version, and how much all take: a hint
 )
 
-// compare orders versions by their time.
-func compare(a, b string) int {
+// older orders versions by their time.
+func older(a, b string) int {
 	return cmp.Or(strings.Compare(CycleOf(a), CycleOf(b)), strings.Compare(b[len(CycleOf(b)):], a[len(CycleOf(a)):])) // _before, _after
 }
 
@@ -81,7 +81,7 @@ func (s Store) Versions() (ids []string, err error) {
 		}
 		return nil
 	})
-	slices.SortFunc(ids, compare)
+	slices.SortFunc(ids, older)
 	return ids, err
 }
 
@@ -106,7 +106,7 @@ func (s Store) At(id string) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	i, found := slices.BinarySearchFunc(ids, id, compare)
+	i, found := slices.BinarySearchFunc(ids, id, older)
 	switch {
 	case found || i > 0:
 		if !found {
@@ -128,7 +128,7 @@ func (s Store) At(id string) (*Version, error) {
 func (s *Store) newest() (v *Version, bytes int64, problems []string, err error) {
 	if id, size, ok := s.head(); ok {
 		if s.cached == nil || s.cached.ID != id {
-			s.cached, err = s.Read(id)
+			s.cached, err = s.read(id)
 		}
 		if err == nil {
 			return s.cached, size, nil, nil
@@ -140,7 +140,7 @@ func (s *Store) newest() (v *Version, bytes int64, problems []string, err error)
 		return nil, 0, nil, err
 	}
 	for _, id := range slices.Backward(ids) {
-		if v, err = s.Read(id); err == nil {
+		if v, err = s.read(id); err == nil {
 			break
 		}
 		v, problems = nil, append(problems, err.Error())

@@ -1,10 +1,12 @@
 package history
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,12 +60,24 @@ func (r *rig) files(contents map[string]string) {
 	}
 }
 
-// calm lets a version be of a time at which all files were old, so that their times tell.
+// calm lets a version be of a time at which all files were old, so that their times tell,
+// also of what is changed from now on.
 func (r *rig) calm(v *Version) {
 	r.Helper()
 	v.Scanned += int64(time.Hour)
 	_, err := r.write(v)
 	r.must(err)
+	for now := r.stamp(); r.stamp() == now; {
+	}
+}
+
+// stamp is the time that a file gets that is written now.
+func (r *rig) stamp() int64 {
+	path := r.root + "-stamp"
+	r.must(os.WriteFile(path, nil, 0o600))
+	var st unix.Stat_t
+	r.must(unix.Stat(path, &st))
+	return st.Ctim.Nano()
 }
 
 func (r *rig) id(n int) string { return After(fmt.Sprintf("20260401_1501%02d", n)) }
@@ -105,21 +119,28 @@ func (r *rig) tree() string {
 	return b.String()
 }
 
+func (v *Version) entry(path string) *Entry {
+	for e := range v.All() {
+		if e.Path == path {
+			return &e
+		}
+	}
+	return nil
+}
+
 func (r *rig) text(v *Version, path string) string {
 	r.Helper()
 	c := r.Contents()
 	defer c.Close()
-	for _, e := range v.Entries {
-		if e.Path == path {
-			from, err := c.Of(e)
-			r.must(err)
-			text, err := io.ReadAll(from)
-			r.must(err)
-			return string(text)
-		}
+	e := v.entry(path)
+	if e == nil {
+		r.Fatalf("version %s has no %s", v.ID, path)
 	}
-	r.Fatalf("version %s has no %s", v.ID, path)
-	return ""
+	from, err := c.Of(*e)
+	r.must(err)
+	text, err := io.ReadAll(from)
+	r.must(err)
+	return string(text)
 }
 
 // A version has the files as they were; what did not change is not written again, and
@@ -158,7 +179,7 @@ func TestVersions(t *testing.T) {
 	if fmt.Sprint(v) != fmt.Sprint(first.Version) {
 		t.Errorf("%v is read as %v", first.Version, v)
 	}
-	if none, err := r.At(Before("20260401_150102")); err != nil || len(none.Entries) > 0 {
+	if none, err := r.At(Before("20260401_150102")); err != nil || none.Files() > 0 {
 		t.Errorf("before the first there was nothing: %+v, %v", none, err)
 	}
 }
@@ -171,7 +192,9 @@ func TestRacyFileIsReadAgain(t *testing.T) {
 	r.files(map[string]string{"a": "two"})
 	var st unix.Stat_t
 	r.must(unix.Stat(filepath.Join(r.root, "a"), &st))
-	v.Entries[0].Mod, v.Entries[0].Change = st.Mtim.Nano(), st.Ctim.Nano() // as if it was the same tick
+	e := v.entry("a")
+	e.Mod, e.Change = st.Mtim.Nano(), st.Ctim.Nano() // as if it was the same tick
+	v.lines = e.appendLine(nil)
 	v.Scanned = st.Ctim.Nano()
 	_, err := r.write(v)
 	r.must(err)
@@ -190,6 +213,42 @@ func TestTimeSetBack(t *testing.T) {
 	r.files(map[string]string{"a": "two"})
 	r.must(os.Chtimes(filepath.Join(r.root, "a"), info.ModTime(), info.ModTime()))
 	if got := r.take(); !got.Made || r.text(got.Version, "a") != "two" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A folder whose times did not change is not listed again; that a name came and went
+// there is no change.
+func TestNamesInAFolder(t *testing.T) {
+	r := newRig(t)
+	r.files(map[string]string{"d/a": "one", "d/b": "two", "d/e/f/g": "x", "d-h": "y"})
+	v := r.take().Version
+	all := v.lines
+	v.lines = slices.Concat(v.entry("d").appendLine(nil), v.entry("d/a").appendLine(nil), all[bytes.Index(all, v.entry("d/e").appendLine(nil)):])
+	r.calm(v)
+	c, err := r.look(r.root, v, nil)
+	r.must(err)
+	if !c.telling {
+		t.Skip("the times of folders tell nothing here")
+	}
+	if got := r.take(); got.Made {
+		t.Errorf("%+v", got)
+	}
+	r.files(map[string]string{"d/new": ""})
+	r.must(os.Remove(filepath.Join(r.root, "d/new")))
+	got := r.take()
+	if got.Changed != 1 || got.Version.entry("d/b") == nil {
+		t.Fatalf("%+v", got)
+	}
+	r.calm(got.Version)
+	r.files(map[string]string{"d/e/f/new": ""})
+	r.must(os.Remove(filepath.Join(r.root, "d/e/f/new")))
+	if got := r.take(); got.Made {
+		t.Errorf("%+v", got)
+	}
+	r.must(os.RemoveAll(filepath.Join(r.root, "d/e")))
+	r.files(map[string]string{"d/e": "a file"})
+	if got := r.take(); got.Changed != 3 || got.Version.Files() != 5 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -310,7 +369,7 @@ func TestDamage(t *testing.T) {
 	for at := range info.Size() {
 		spoil(r.pack(got.Version.ID), at)
 		c := r.Contents()
-		if from, err := c.Of(got.Version.Entries[1]); err == nil {
+		if from, err := c.Of(*got.Version.entry("b")); err == nil {
 			if text, err := io.ReadAll(from); err == nil && string(text) != "two" {
 				t.Fatalf("byte %d: believed as %q", at, text)
 			}

@@ -2,19 +2,19 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/klauspost/compress/zstd"
 
 	"rouse/internal/disk"
 )
@@ -48,47 +48,80 @@ func (e Entry) Same(o Entry) bool {
 	return e.Kind == o.Kind && e.Is == o.Is && (e.Mode == o.Mode || e.Kind == Link)
 }
 
-// Version is the files of a folder as they were once, sorted by their paths.
+// Version is the files of a folder as they were once.
 type Version struct {
 	ID      string
 	Parent  string // the version that it was compared with, "" for none
 	Of      string // the folder, as [Store.Of] names it
 	Scanned int64  // when, in nanoseconds
-	Entries []Entry
+
+	lines []byte // one a file, each folder before what is in it, the rest by names
+}
+
+// Files is how many entries a version has.
+func (v *Version) Files() int { return count(v.lines) }
+
+// All are the entries of a version, in their order.
+func (v *Version) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for line := range bytes.Lines(v.lines) {
+			if !yield(*entryOn(line)) {
+				return
+			}
+		}
+	}
 }
 
 // packs are those that have the contents of a version.
-func (v *Version) packs() (ids []string) {
-	seen := map[string]bool{}
-	for _, e := range v.Entries {
-		if e.In != "" && !seen[e.In] {
-			seen[e.In] = true
-			ids = append(ids, e.In)
+func (v *Version) packs() []string {
+	seen, last := map[string]bool{}, ""
+	for line := range bytes.Lines(v.lines) {
+		if _, in, _ := tail(line); string(in) != last {
+			last = string(in)
+			seen[last] = true
 		}
 	}
-	slices.Sort(ids)
-	return ids
+	delete(seen, "")
+	return slices.Sorted(maps.Keys(seen))
 }
 
 const manifestHead = "rouse history 1\n"
 
 // text is the manifest of a version. Its last line is the hash of all before it.
 func (v *Version) text() []byte {
-	b := make([]byte, 0, 256+160*len(v.Entries))
+	b := make([]byte, 0, len(v.lines)+1<<10)
 	b = fmt.Appendf(b, "%sversion %s\nparent %s\nof %s\nscanned %d\npacks %s\n", manifestHead, v.ID, v.Parent, appendName(nil, v.Of), v.Scanned, strings.Join(v.packs(), " "))
-	for _, e := range v.Entries {
-		b = append(b, byte(e.Kind), '\t')
-		b = append(strconv.AppendUint(b, uint64(e.Mode), 8), '\t')
-		b = append(strconv.AppendInt(b, e.Size, 10), '\t')
-		b = append(strconv.AppendInt(b, e.Mod, 10), '\t')
-		b = append(strconv.AppendInt(b, e.Change, 10), '\t')
-		b = append(strconv.AppendUint(b, e.Inode, 10), '\t')
-		b = append(appendName(b, e.Is), '\t')
-		b = append(append(b, e.In...), '\t')
-		b = append(appendName(b, e.Path), '\n')
+	b = append(b, v.lines...)
+	return fmt.Appendf(b, "sum %x\n", sha256.Sum256(b))
+}
+
+// appendHead writes what stat says of a file.
+func (e *Entry) appendHead(b []byte) []byte {
+	b = append(b, byte(e.Kind), '\t')
+	b = append(strconv.AppendUint(b, uint64(e.Mode), 8), '\t')
+	b = append(strconv.AppendInt(b, e.Size, 10), '\t')
+	b = append(strconv.AppendInt(b, e.Mod, 10), '\t')
+	b = append(strconv.AppendInt(b, e.Change, 10), '\t')
+	return append(strconv.AppendUint(b, e.Inode, 10), '\t')
+}
+
+// appendLine writes an entry as manifests have it.
+func (e *Entry) appendLine(b []byte) []byte {
+	b = append(appendName(e.appendHead(b), e.Is), '\t')
+	b = append(append(b, e.In...), '\t')
+	return append(appendName(b, e.Path), '\n')
+}
+
+// tail gives the last fields of a line, and path as it is written.
+func tail(line []byte) (is, in, path []byte) {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	field := func() (f []byte) {
+		at := bytes.LastIndexByte(line, '\t')
+		f, line = line[at+1:], line[:max(0, at)]
+		return f
 	}
-	sum := sha256.Sum256(b)
-	return fmt.Appendf(b, "sum %x\n", sum)
+	path, in, is = field(), field(), field()
+	return is, in, path
 }
 
 // appendName writes a name as it is, or quoted where a line could not have it so.
@@ -112,7 +145,7 @@ func readName(s string) (string, error) {
 
 // write puts a version's manifest into the store, and gives its size.
 func (s Store) write(v *Version) (int64, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window))
+	enc, err := newEncoder()
 	if err != nil {
 		return 0, err
 	}
@@ -125,6 +158,24 @@ const maxManifest = 256 << 20
 
 // Read reads a version. It is what was written, or an error that names it.
 func (s Store) Read(id string) (*Version, error) {
+	v, err := s.read(id)
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(v.lines) {
+		if _, err := parseEntry(line); err != nil {
+			return nil, damaged(id, err)
+		}
+	}
+	return v, nil
+}
+
+func damaged(id string, err error) error {
+	return fmt.Errorf("the version %s is damaged: %w", id, err)
+}
+
+// read reads a version whose entries nobody looks at yet.
+func (s Store) read(id string) (*Version, error) {
 	frame, err := os.ReadFile(s.manifest(id))
 	if err != nil {
 		return nil, err
@@ -134,13 +185,13 @@ func (s Store) Read(id string) (*Version, error) {
 		err = fmt.Errorf("it is version %s", v.ID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the version %s is damaged: %w", id, err)
+		return nil, damaged(id, err)
 	}
 	return v, nil
 }
 
 func parse(frame []byte) (*Version, error) {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxManifest))
+	dec, err := newDecoder(nil, maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -153,74 +204,53 @@ func parse(frame []byte) (*Version, error) {
 	if sum := sha256.Sum256(text[:at]); at == 0 || string(text[at:]) != "sum "+hex.EncodeToString(sum[:])+"\n" {
 		return nil, errors.New("its hash is another")
 	}
-	rest, ok := strings.CutPrefix(string(text[:at]), manifestHead)
+	v, _, err := parseHead(text[:at])
+	return v, err
+}
+
+// parseHead reads what stands before the entries: also which packs these name.
+func parseHead(text []byte) (v *Version, packs []string, err error) {
+	rest, ok := bytes.CutPrefix(text, []byte(manifestHead))
 	if !ok {
-		return nil, errors.New("it is of another program")
+		return nil, nil, errors.New("it is of another program")
 	}
-	v := &Version{}
 	var head [5]string
 	for i, name := range []string{"version ", "parent ", "of ", "scanned ", "packs "} {
-		line, after, _ := strings.Cut(rest, "\n")
-		if head[i], ok = strings.CutPrefix(line, name); !ok {
-			return nil, fmt.Errorf("it has no %s", name)
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		if head[i], ok = strings.CutPrefix(string(line), name); !ok || !whole {
+			return nil, nil, fmt.Errorf("it has no %s", name)
 		}
 		rest = after
 	}
-	v.ID, v.Parent = head[0], head[1]
-	if v.Of, err = readName(head[2]); err != nil {
-		return nil, err
+	v = &Version{ID: head[0], Parent: head[1], lines: rest}
+	v.Of, err = readName(head[2])
+	if err == nil {
+		v.Scanned, err = strconv.ParseInt(head[3], 10, 64)
 	}
-	if v.Scanned, err = strconv.ParseInt(head[3], 10, 64); err != nil {
-		return nil, err
-	}
-	v.Entries = make([]Entry, 0, strings.Count(rest, "\n"))
-	for rest != "" {
-		var line string
-		line, rest, _ = strings.Cut(rest, "\n")
-		e, err := parseEntry(line)
-		if err != nil {
-			return nil, err
-		}
-		v.Entries = append(v.Entries, e)
-	}
-	return v, nil
+	return v, strings.Fields(head[4]), err
 }
 
-func parseEntry(line string) (e Entry, err error) {
-	var f [9]string
-	for i := range f {
-		var more bool
-		if f[i], line, more = strings.Cut(line, "\t"); more == (i == len(f)-1) || f[0] == "" {
-			return e, errors.New("a line is no entry")
-		}
+func parseEntry(line []byte) (e Entry, err error) {
+	f := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
+	if len(f) != 9 || len(f[0]) != 1 {
+		return e, errors.New("a line is no entry")
 	}
-	number := func(s string, base int) (n uint64) {
-		n, failed := strconv.ParseUint(s, base, 64)
-		if failed != nil && err == nil {
-			err = failed
-		}
+	number := func(s string, base int) int64 {
+		n, failed := strconv.ParseInt(s, base, 64)
+		err = cmp.Or(err, failed)
 		return n
 	}
-	signed := func(s string) int64 {
-		n, failed := strconv.ParseInt(s, 10, 64)
-		if failed != nil && err == nil {
-			err = failed
-		}
-		return n
-	}
-	e = Entry{Kind: Kind(f[0][0]), Mode: uint32(number(f[1], 8)), Size: signed(f[2]), Mod: signed(f[3]), Change: signed(f[4]), Inode: number(f[5], 10), In: f[7]}
 	name := func(s string) string {
 		n, failed := readName(s)
-		if failed != nil && err == nil {
-			err = failed
-		}
+		err = cmp.Or(err, failed)
 		return n
 	}
-	e.Is, e.Path = name(f[6]), name(f[8])
-	if err == nil && !filepath.IsLocal(e.Path) {
-		err = fmt.Errorf("the path %q leads out of the folder", e.Path)
+	e = Entry{Kind: Kind(f[0][0]), Mode: uint32(number(f[1], 8)), Size: number(f[2], 10), Mod: number(f[3], 10), Change: number(f[4], 10), Is: name(f[6]), In: f[7], Path: name(f[8])}
+	inode, failed := strconv.ParseUint(f[5], 10, 64)
+	if e.Inode = inode; !filepath.IsLocal(e.Path) {
+		failed = cmp.Or(failed, fmt.Errorf("the path %q leads out of the folder", e.Path))
 	}
-	return e, err
+	return e, cmp.Or(err, failed)
 }
 
 // namedPacks reads of a manifest only which packs it names.
@@ -230,7 +260,7 @@ func (s Store) namedPacks(id string) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	dec, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxManifest))
+	dec, err := newDecoder(f, maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -239,13 +269,11 @@ func (s Store) namedPacks(id string) ([]string, error) {
 	for buf := make([]byte, 4<<10); ; {
 		n, err := dec.Read(buf)
 		text = append(text, buf[:n]...)
-		if _, packs, ok := bytes.Cut(text, []byte("\npacks ")); ok {
-			if line, _, ok := bytes.Cut(packs, []byte("\n")); ok {
-				return strings.Fields(string(line)), nil
-			}
+		if _, packs, failed := parseHead(text); failed == nil {
+			return packs, nil
 		}
-		if err == io.EOF || err != nil || len(text) > maxManifest {
-			return nil, fmt.Errorf("the version %s is damaged", id)
+		if err != nil || len(text) > maxManifest {
+			return nil, damaged(id, err)
 		}
 	}
 }

@@ -20,6 +20,15 @@ import (
 // window is how far a frame looks back, and so about what packing takes of memory.
 const window = 1 << 20
 
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
+}
+
+// newDecoder decodes at most so many bytes.
+func newDecoder(r io.Reader, most uint64) (*zstd.Decoder, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20), zstd.WithDecoderMaxMemory(most))
+}
+
 // piece is where a content lies in a pack.
 type piece struct {
 	sum      string
@@ -51,8 +60,7 @@ func (p *packer) Write(b []byte) (int, error) {
 // add puts a content into the pack, and gives its hash.
 func (p *packer) add(r io.Reader) (sum string, err error) {
 	if p.enc == nil {
-		p.enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
-		if err != nil {
+		if p.enc, err = newEncoder(); err != nil {
 			return "", err
 		}
 	}
@@ -188,7 +196,7 @@ func (c *Contents) Of(e Entry) (io.Reader, error) {
 	r := io.NewSectionReader(c.file, p.at, p.size)
 	var err error
 	if c.dec == nil {
-		c.dec, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+		c.dec, err = newDecoder(r, 1<<62)
 	} else {
 		err = c.dec.Reset(r)
 	}

@@ -33,13 +33,11 @@ func Plan(now, to *Version, paths []string) (put, left []Change) {
 
 // Unless leaves out of a plan what somebody changed since a version was made.
 func Unless(put []Change, since *Version) (still, changed []Change) {
-	was := map[string]Entry{}
-	for _, e := range since.Entries {
-		was[e.Path] = e
-	}
+	was := cursor{lines: since.lines}
 	for _, c := range put {
-		w, ok := was[c.Path]
-		if c.Was == nil || isTemp(c.Path) || ok && (w.Same(*c.Was) || w.Kind == Folder && c.Was.Kind == Folder) {
+		_, from, to := was.seek([]byte(c.Path))
+		w := entryOn(was.lines[from:to])
+		if c.Was == nil || isTemp(c.Path) || w != nil && (w.Same(*c.Was) || w.Kind == Folder && c.Was.Kind == Folder) {
 			still = append(still, c)
 		} else {
 			changed = append(changed, c)

@@ -144,10 +144,10 @@ func untimed(tree string) string { return regexp.MustCompile(` \d{19} `).Replace
 func TestRandomPut(t *testing.T) {
 	r := newRig(t)
 	dice := rand.New(rand.NewPCG(1, 2))
-	trees, versions := []string{}, []*Version{}
+	trees, versions, names := []string{}, []*Version{}, []string{"a", "a-", "a\nb", "\xff"}
 	for range 12 {
 		for range 8 {
-			path := filepath.Join(r.root, fmt.Sprintf("%d/%d", dice.IntN(3), dice.IntN(4)))
+			path := filepath.Join(r.root, names[dice.IntN(3)], names[dice.IntN(4)])
 			switch dice.IntN(5) {
 			case 0:
 				_ = os.RemoveAll(path)
@@ -165,6 +165,7 @@ func TestRandomPut(t *testing.T) {
 		}
 		if got := r.take(); got.Made {
 			trees, versions = append(trees, untimed(r.tree())), append(versions, got.Version)
+			r.calm(got.Version)
 		}
 	}
 	for range 40 {

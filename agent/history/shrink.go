@@ -155,7 +155,7 @@ func (s Store) last(ids []string) (last map[string]int, sizes []int64) {
 		if err != nil {
 			continue // it can name nothing that could be read
 		}
-		for _, e := range v.Entries {
+		for e := range v.All() {
 			if e.Kind == File {
 				last[e.In+e.Is] = i
 			}

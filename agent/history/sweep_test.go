@@ -35,7 +35,7 @@ func (r *rig) whole(context string) (ids []string) {
 		if err != nil {
 			r.Fatalf("%s: %v", context, err)
 		}
-		for _, e := range v.Entries {
+		for e := range v.All() {
 			if e.Kind == File {
 				r.text(v, e.Path)
 			}

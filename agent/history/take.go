@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,9 +43,9 @@ func (s *Store) Take(root, id string) (t Taken, err error) {
 	if err != nil || c.changed() == 0 {
 		return t, err // nothing did, as mostly
 	}
-	if gone := s.gone(was); len(gone) > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("%s of the history are gone: what was in them is kept anew", text.Count(len(gone), "pack")))
-		if c, err = s.look(root, was, gone); err != nil {
+	if lost := s.lost(was); len(lost) > 0 {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%s of the history are gone: what was in them is kept anew", text.Count(len(lost), "pack")))
+		if c, err = s.look(root, was, lost); err != nil {
 			return t, err
 		}
 	}
@@ -54,7 +56,7 @@ func (s *Store) Take(root, id string) (t Taken, err error) {
 	if was != nil {
 		v.Parent = was.ID
 	}
-	if err := s.keep(root, c, v, &t, size); err != nil {
+	if err := s.keep(c, v, &t, size); err != nil {
 		return t, err
 	}
 	t.Warnings = append(t.Warnings, c.problems...)
@@ -74,73 +76,84 @@ func (s *Store) Look(root string) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.unread) > 0 {
-		r, err := os.OpenRoot(root)
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
-		if _, err = c.hash(r); err != nil {
-			return nil, err
-		}
+	if _, err := c.read(); err != nil {
+		return nil, err
 	}
-	return &Version{Of: s.Of, Entries: c.there()}, nil
+	return &Version{Of: s.Of, lines: c.lines()}, nil
 }
 
-// hash reads what is to be read, and gives what of it is not in the store.
-func (c *scan) hash(r *os.Root) (fresh []*Entry, err error) {
+// read reads what is to be read, and gives what of it is not in the store.
+func (c *scan) read() (fresh []*Entry, err error) {
+	if c.unread == 0 {
+		return nil, nil
+	}
+	r, err := os.OpenRoot(c.root)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
 	in := map[string]string{} // the pack of each content
-	for _, e := range c.old {
-		if e.Kind == File {
-			in[e.Is] = e.In
-		}
-	}
-	for _, i := range c.unread {
-		e := &c.entries[i]
-		if err := c.steady(r, e, sumOf); err != nil {
-			return nil, err
-		}
-		if e.In = in[e.Is]; e.Kind == File && e.In == "" {
-			fresh = append(fresh, e)
-		}
-	}
-	return fresh, nil
-}
-
-// there are the entries of what did not go meanwhile.
-func (c *scan) there() (list []Entry) {
-	for _, e := range c.entries {
-		if e.Kind != 0 {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-// changed counts what is not as in the version before, what is to be read too.
-func (c *scan) changed() (n int) {
-	if c.same == len(c.entries) && c.same == len(c.old) {
-		return 0
-	}
-	gone := len(c.old)
-	c.next = 0
-	for _, e := range c.entries {
-		if e.Kind == 0 {
+	for _, p := range c.parts {
+		if p.now == nil || p.now.Kind != File {
 			continue
 		}
-		was := c.was(e.Path)
-		if was.Kind != 0 {
-			gone--
+		if err := c.steady(r, p.now, sumOf); err != nil {
+			return nil, err
 		}
-		if was != e {
+		if p.now.Kind == File {
+			fresh, in[p.now.Is] = append(fresh, p.now), ""
+		}
+	}
+	for line := range bytes.Lines(c.was.lines) {
+		is, pack, _ := tail(line)
+		if _, wanted := in[string(is)]; wanted && line[0] == byte(File) && !c.lost[string(pack)] {
+			in[string(is)] = string(pack)
+		}
+	}
+	return slices.DeleteFunc(fresh, func(e *Entry) bool {
+		e.In = in[e.Is]
+		return e.In != ""
+	}), nil
+}
+
+// lines are what a version has of the folder, but for what went meanwhile.
+func (c *scan) lines() []byte {
+	b := make([]byte, 0, len(c.was.lines)+200*len(c.parts))
+	for _, p := range c.parts {
+		switch {
+		case p.now == nil:
+			b = append(b, c.was.lines[p.from:p.to]...)
+		case p.now.Kind != 0:
+			b = p.now.appendLine(b)
+		}
+	}
+	return b
+}
+
+// changed counts what is not as in the version before, what is to be read too. A folder
+// is the same whatever is put into it.
+func (c *scan) changed() int {
+	n := c.removed
+	for _, p := range c.parts {
+		if p.now == nil {
+			continue
+		}
+		if c.line = c.line[:0]; p.now.Kind != 0 {
+			c.line = p.now.appendLine(c.line)
+		}
+		was := c.was.lines[p.from:p.to]
+		if p.now.Kind == Folder && bytes.HasPrefix(was, c.line[:3+bytes.IndexByte(c.line[2:], '\t')]) {
+			continue // of the same mode
+		}
+		if !bytes.Equal(c.line, was) {
 			n++
 		}
 	}
-	return n + gone
+	return n
 }
 
-// gone are the packs of a version that are not there.
-func (s Store) gone(v *Version) map[string]bool {
+// lost are the packs of a version that are not there.
+func (s Store) lost(v *Version) map[string]bool {
 	list := map[string]bool{}
 	if v == nil {
 		return list
@@ -154,15 +167,8 @@ func (s Store) gone(v *Version) map[string]bool {
 }
 
 // keep reads what is to be read, and writes the version if it is another.
-func (s *Store) keep(root string, c *scan, v *Version, t *Taken, size int64) error {
-	r, err := os.OpenRoot(root)
-	if err != nil && len(c.unread) > 0 {
-		return err
-	}
-	if err == nil {
-		defer r.Close()
-	}
-	fresh, err := c.hash(r)
+func (s *Store) keep(c *scan, v *Version, t *Taken, size int64) error {
+	fresh, err := c.read()
 	if err != nil {
 		return err
 	}
@@ -173,11 +179,11 @@ func (s *Store) keep(root string, c *scan, v *Version, t *Taken, size int64) err
 		return err
 	}
 	if len(fresh) > 0 {
-		if t.Bytes, err = s.writePack(v.ID, func(p *packer) error { return c.pack(r, p, v.ID, fresh) }); err != nil {
+		if t.Bytes, err = s.writePack(v.ID, func(p *packer) error { return c.pack(p, v.ID, fresh) }); err != nil {
 			return err
 		}
 	}
-	v.Entries = c.there()
+	v.lines = c.lines()
 	if err := s.putHead(v.ID, size+t.Bytes); err != nil {
 		return err
 	}
@@ -193,7 +199,12 @@ func (s *Store) keep(root string, c *scan, v *Version, t *Taken, size int64) err
 }
 
 // pack puts the contents that are new into a pack, each once.
-func (c *scan) pack(r *os.Root, p *packer, id string, fresh []*Entry) error {
+func (c *scan) pack(p *packer, id string, fresh []*Entry) error {
+	r, err := os.OpenRoot(c.root)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
 	in := map[string]bool{}
 	for _, e := range fresh {
 		if in[e.Is] {
@@ -277,7 +288,9 @@ func (c *scan) steady(root *os.Root, e *Entry, read func(io.Reader) (string, err
 func statOf(f *os.File, path string) (Entry, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)
-	return entryOf(path, &st), err
+	e := entryOf(&st)
+	e.Path = path
+	return e, err
 }
 
 // source tells an error of the file from one of who reads it.
@@ -301,8 +314,12 @@ const named = 5
 func (c *scan) left() []string {
 	var list []string
 	n := 0
-	for _, e := range c.entries {
-		if was := c.was(e.Path); e.Kind != Out || was.Kind == Out && was.Is == e.Is {
+	for _, p := range c.parts {
+		e := p.now
+		if e == nil || e.Kind != Out {
+			continue
+		}
+		if was, err := parseEntry(c.was.lines[p.from:p.to]); err == nil && was.Kind == Out && was.Is == e.Is {
 			continue
 		}
 		if n++; n <= named {

@@ -131,8 +131,10 @@ func TestBesideACycle(t *testing.T) {
 		for _, id := range ids {
 			v, err := a.History.Read(id)
 			must(t, err)
-			if _, err := agent.Content(h, v.Entries[0], 100); err != nil {
-				t.Errorf("event %d: %v", m.n, err)
+			for e := range v.All() {
+				if _, err := agent.Content(h, e, 100); err != nil {
+					t.Errorf("event %d: %v", m.n, err)
+				}
 			}
 		}
 	}
