@@ -101,6 +101,9 @@ func (k *Keeper) clean() error {
 			return err
 		}
 	}
+	if err := k.Home.DropSearch(k.disk()); err != nil {
+		return err
+	}
 	copies, err := k.copies().Old(k.now().AddDate(100, 0, 0)) // however wrong the clock was
 	if err == nil {
 		_, err = k.copies().Remove(copies...)

@@ -93,9 +93,12 @@ func (k *Keeper) shedNotes(c *record, d *journal.Tidied) (leaving, error) {
 	return p, nil
 }
 
+// DroppedBy begins the line that says which cycle dropped the notes below it.
+const DroppedBy = "--- dropped from the notes by cycle "
+
 // block is how dropped notes are kept.
 func block(cycle, notes string) []byte {
-	return fmt.Appendf(nil, "--- dropped from the notes by cycle %s\n%s\n", cycle, notes)
+	return fmt.Appendf(nil, "%s%s\n%s\n", DroppedBy, cycle, notes)
 }
 
 // tidyAgain is what an interrupted cycle was to put away and has not.

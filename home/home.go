@@ -146,6 +146,27 @@ func (h Home) ProxyLog(server string) string {
 	return filepath.Join(h.Logs(), proxyPrefix+server+proxySuffix)
 }
 
+// Search is the index of what cycles wrote and did, and SearchFiles are all that may
+// be on the disk of it: it is made anew where it is not there.
+func (h Home) Search() string { return filepath.Join(h.Logs(), "search.db") }
+
+// SearchFiles are the index and the file by which SQLite takes back half a change of
+// it. They go together.
+func (h Home) SearchFiles() []string { return []string{h.Search() + "-journal", h.Search()} }
+
+// DropSearch removes the index.
+func (h Home) DropSearch(f disk.FS) error {
+	for _, path := range h.SearchFiles() {
+		if err := f.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Aside is behind the name of a log that grew too large and was put aside.
+const Aside = ".1"
+
 const dueLog, droppedNotes, proxyPrefix, proxySuffix = "due.log", "notes_dropped.log", "proxy_", ".jsonl"
 
 // Grows says of a file's name in the logs whether that file only grows, and is of

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"rouse/agent/history"
+	"rouse/agent/search"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 	"rouse/tools/notebook"
@@ -35,6 +36,9 @@ func (s *Setup) Kept() (k Kept, err error) {
 	k.Observations, k.Bytes, counted = store.Held()
 	return k, errors.Join(err, counted)
 }
+
+// Search finds what the home's cycles wrote and did.
+func (s *Setup) Search() search.Index { return search.Index{Home: s.Home, Redact: s.Hidden()} }
 
 // String is it in words, "" where there is nothing.
 func (k Kept) String() string {

@@ -13,9 +13,6 @@ import (
 // maxGrown is the size from which a log that only grows is begun anew, in bytes.
 const maxGrown = 4 << 20
 
-// aside is behind the name of a log that was put aside.
-const aside = ".1"
-
 // grown lists the logs that only grow: what the machine's scheduler caught, and
 // the notes of proxies; and what was put aside of them. Who writes them opens
 // them anew when it starts.
@@ -26,7 +23,7 @@ func (s Store) grown() ([]string, error) {
 	}
 	var list []string
 	for _, e := range entries {
-		if home.Grows(strings.TrimSuffix(e.Name(), aside)) {
+		if home.Grows(strings.TrimSuffix(e.Name(), home.Aside)) {
 			list = append(list, filepath.Join(s.Home.Logs(), e.Name()))
 		}
 	}
@@ -39,10 +36,10 @@ func (s Store) turn(r *Removed) error {
 	list, err := s.grown()
 	for _, path := range list {
 		info, statErr := os.Lstat(path)
-		if strings.HasSuffix(path, aside) || statErr != nil || !info.Mode().IsRegular() || info.Size() < maxGrown {
+		if strings.HasSuffix(path, home.Aside) || statErr != nil || !info.Mode().IsRegular() || info.Size() < maxGrown {
 			continue
 		}
-		old := path + aside
+		old := path + home.Aside
 		switch info, statErr := os.Lstat(old); {
 		case statErr == nil && !info.Mode().IsRegular():
 			continue
@@ -56,4 +53,14 @@ func (s Store) turn(r *Removed) error {
 		}
 	}
 	return err
+}
+
+// index removes the index of a home in which nobody has searched for as long as
+// cycles are kept: it has what those said that are gone.
+func (s Store) index() error {
+	info, err := os.Lstat(s.Home.Search())
+	if err != nil || s.believed().Sub(info.ModTime()) < max(s.Policy.Keep, s.Policy.KeepFailed) {
+		return nil
+	}
+	return s.Home.DropSearch(s.disk())
 }

@@ -83,7 +83,7 @@ func (s Store) Apply(ctx context.Context) (Removed, error) {
 			err = cmp.Or(err, s.remove(c, &r))
 		}
 	}
-	err = cmp.Or(err, s.turn(&r), s.versions(), s.copies(ctx, at, &r), s.temp(ctx, at, &r), s.mark())
+	err = cmp.Or(err, s.turn(&r), s.index(), s.versions(), s.copies(ctx, at, &r), s.temp(ctx, at, &r), s.mark())
 	if err != nil {
 		return r, fmt.Errorf("retention: %w", err)
 	}

@@ -232,10 +232,10 @@ func (w *writer) moves(path string, info fs.FileInfo) bool {
 }
 
 // skip says that a file has no place in a backup: it is of a cycle that began later, of a
-// writer that is at work, or of a database that is copied another way.
+// writer that is at work, of a database that is copied another way, or an index that is made anew.
 func (w *writer) skip(path string) bool {
 	base := filepath.Base(path)
-	if disk.IsTemp(base) || home.CycleOf(base) > w.newest {
+	if disk.IsTemp(base) || home.CycleOf(base) > w.newest || slices.Contains(w.home.SearchFiles(), path) {
 		return true
 	}
 	return filepath.Dir(path) == w.home.Memory() && slices.Contains(observation.DatabaseFiles(), base)

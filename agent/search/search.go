@@ -1,0 +1,229 @@
+// Package search finds what cycles wrote, read and did: in their journals, among the
+// finished tasks that left the memory, and in the notes that were dropped from it.
+//
+// The files are what counts. Beside them is an index, a SQLite database with a table
+// of FTS5, that is filled when somebody searches and never by a cycle that does not:
+// with the journals whose names, sizes and times are not as they were, and without those that are
+// gone. One that is missing, of another version or damaged is made anew, and where it
+// cannot be written all is read into memory instead, which [Found] says.
+//
+// A row of the index is one text. Its number has the second in which the cycle began,
+// where the text is from, which one of them it is, and its kind; so the newest come first, a cycle's
+// rows go together, and what is asked of one kind or of late is read of the number alone.
+package search
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/redact"
+)
+
+// Kind is what a text was.
+type Kind string
+
+// The kinds: what the model wrote into its memory or with a call, what it was to do
+// and did, what it called and got back, the code of cells, and outputs that were too
+// large to be shown, as they were shown.
+const (
+	Note        Kind = "note"
+	Task        Kind = "task"
+	Call        Kind = "call"
+	Result      Kind = "result"
+	Cell        Kind = "cell"
+	Observation Kind = "observation"
+)
+
+// Kinds are all of them. Their places are in the index.
+func Kinds() []Kind { return []Kind{Note, Task, Call, Result, Cell, Observation} }
+
+// Query is what to look for.
+type Query struct {
+	Text  string // words, and "phrases"
+	Any   bool   // one of them is enough, and what has most of them comes first
+	Kinds []Kind // none is all
+	Since string // the id of the first cycle that counts
+	Limit int    // 0 is none
+}
+
+// Hit is a text that has what was looked for.
+type Hit struct {
+	Cycle   string    `json:"cycle"`
+	Kind    Kind      `json:"kind"`
+	Step    int       `json:"step,omitempty"`
+	Time    time.Time `json:"time"`
+	Excerpt string    `json:"excerpt"` // one line, without secrets
+	ID      string    `json:"scratchpad_id,omitempty"`
+
+	text   string
+	source source
+}
+
+// Found is what was found, the newest first.
+type Found struct {
+	Hits []Hit
+	More bool // than were asked for
+	// Note says what the hits may lack, or why they took long; "" is nothing.
+	Note string
+}
+
+// Index is that of a home.
+type Index struct {
+	Home   home.Home
+	Redact *redact.Redactor
+	Disk   disk.FS          // nil is the machine's
+	Now    func() time.Time // nil is time.Now
+	// Patience is how long to fill it, and to wait where somebody else does, before
+	// what there is has to do; 0 is as long as it takes.
+	Patience time.Duration
+
+	db   *sql.DB
+	file os.FileInfo // of the database
+	note string
+}
+
+// QueryError says what is wrong with a query.
+type QueryError struct{ msg string }
+
+func (e *QueryError) Error() string { return e.msg }
+
+// Find looks for a query, once it has taken in what is new.
+func (x Index) Find(ctx context.Context, q Query) (Found, error) {
+	match, err := expression(q.Text, q.Any)
+	if err != nil || !disk.Exists(x.Home.Logs()) {
+		return Found{}, err
+	}
+	f, err := x.find(ctx, x.Home.Search(), match, q)
+	if isDamage(err) {
+		f, err = x.find(ctx, x.Home.Search(), match, q) // it was removed
+	}
+	if err == nil || ctx.Err() != nil {
+		return f, cmp.Or(err, context.Cause(ctx))
+	}
+	why := err
+	if f, err = x.find(ctx, "", match, q); err != nil {
+		return f, fmt.Errorf("search: %w", err)
+	}
+	f.Note = strings.TrimPrefix(f.Note+"; ", "; ") + fmt.Sprintf("without an index, as it cannot be kept: %v", explain(why))
+	return f, nil
+}
+
+// find looks in the index at a path; "" is one in memory.
+func (x Index) find(ctx context.Context, path, match string, q Query) (f Found, err error) {
+	if err := x.fill(ctx, path); err != nil {
+		return f, x.discard(ctx, path, err)
+	}
+	defer x.db.Close()
+	f, err = x.ask(ctx, match, q)
+	f.Note = x.note
+	return f, x.discard(ctx, path, err)
+}
+
+// ask asks an index that is filled.
+func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err error) {
+	order, kinds := "rowid DESC", 0
+	if q.Any {
+		order = "rank, rowid DESC"
+	}
+	for i, k := range Kinds() {
+		if len(q.Kinds) == 0 || slices.Contains(q.Kinds, k) {
+			kinds |= 1 << i
+		}
+	}
+	limit := -1
+	if q.Limit > 0 {
+		limit = q.Limit + 1
+	}
+	rows, err := x.db.QueryContext(ctx, `SELECT rowid, at, step, ref, highlight(texts, 0, char(1), char(2)) FROM texts
+		WHERE texts MATCH ? AND rowid >= ? AND (1 << (rowid & 7)) & ? ORDER BY `+order+` LIMIT ?`, match, first(q.Since), kinds, limit)
+	if err != nil {
+		return f, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var h Hit
+		var number, at int64
+		if err := rows.Scan(&number, &at, &h.Step, &h.ID, &h.text); err != nil {
+			return f, err
+		}
+		h.Cycle, h.source, h.Kind = parts(number)
+		h.Time, h.Excerpt = time.UnixMilli(at), x.excerpt(&h.text)
+		f.Hits = append(f.Hits, h)
+	}
+	if f.More = q.Limit > 0 && len(f.Hits) > q.Limit; f.More {
+		f.Hits = f.Hits[:q.Limit]
+	}
+	f.Hits = once(f.Hits)
+	return f, rows.Err()
+}
+
+// once leaves out what left the memory where its cycle has it too.
+func once(hits []Hit) []Hit {
+	type key struct {
+		kind Kind
+		text string
+	}
+	has := map[key]bool{}
+	for _, h := range hits {
+		has[key{h.Kind, h.text}] = has[key{h.Kind, h.text}] || h.source == journals
+	}
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.source != journals && has[key{h.Kind, h.text}] })
+}
+
+// What an excerpt has before the hit and in all, in bytes.
+const before, excerpt = 60, 200
+
+// excerpt is a part of a text about the first mark in it, from which the marks are taken.
+func (x *Index) excerpt(marked *string) string {
+	at := max(0, strings.IndexByte(*marked, 1))
+	s := strings.NewReplacer("\x01", "", "\x02", "").Replace(*marked)
+	*marked = s
+	from := max(0, min(at-before, len(s)-excerpt))
+	if from > 0 { // to the beginning of a word, if there is one near
+		from += max(0, strings.IndexByte(s[from:at], ' ')+1)
+	}
+	to := min(from+excerpt, len(s))
+	for from > 0 && !utf8.RuneStart(s[from]) {
+		from--
+	}
+	for to < len(s) && !utf8.RuneStart(s[to]) {
+		to--
+	}
+	part := x.Redact.Window(s, from, to)
+	if from > 0 {
+		part = "…" + part
+	}
+	if to < len(s) {
+		part += "…"
+	}
+	return part
+}
+
+// Since is the id of a cycle that began at a time: a length of time before now, such as
+// 36h or 7d, a day, or a cycle.
+func Since(text string, now time.Time) (string, error) {
+	if t, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
+		return t.Format(home.CycleForm), nil
+	}
+	if home.ValidCycle(text) || text == "" {
+		return text, nil
+	}
+	var days int
+	if n, err := fmt.Sscanf(text, "%dd", &days); n == 1 && err == nil && text == fmt.Sprintf("%dd", days) && days >= 0 && days < 100_000 {
+		return now.AddDate(0, 0, -days).Format(home.CycleForm), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return "", &QueryError{fmt.Sprintf("since %q: write 36h, 7d, 2026-04-01 or a cycle", text)}
+	}
+	return now.Add(-d).Format(home.CycleForm), nil
+}

@@ -1,0 +1,164 @@
+package search
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse/internal/text"
+	"rouse/journal"
+	"rouse/scratchpad"
+)
+
+// row is one text that can be found.
+type row struct {
+	kind Kind
+	at   time.Time
+	step int
+	ref  string
+	text string
+}
+
+// Bounds of what is kept of one text, and of all of a cycle, in bytes.
+const (
+	maxText = 64 << 10
+	maxAll  = 64 << 20
+)
+
+// texts are what a journal says that can be found.
+type texts struct {
+	rows []row
+	size int
+	done bool // a task was completed
+}
+
+// read gives the texts of a journal, and says whether its cycle slept. The error is
+// for one that cannot be opened.
+func read(events iter.Seq2[journal.Event, error]) (rows []row, slept bool, err error) {
+	var t texts
+	for e, failed := range events {
+		if failed != nil {
+			if t.rows == nil {
+				err = failed
+			}
+			break
+		}
+		if t.size > maxAll || len(t.rows) == maxRows {
+			break
+		}
+		_, slept = e.Data.(*journal.Sleep)
+		t.take(e)
+	}
+	return t.rows, slept, err
+}
+
+func (t *texts) take(e journal.Event) {
+	switch d := e.Data.(type) {
+	case *journal.Note:
+		t.add(row{Note, e.Time, d.Step, "", d.Text})
+	case *journal.State:
+		t.state(e.Time, d.Changes)
+	case *journal.Intent:
+		t.call(e.Time, d)
+	case *journal.Result:
+		t.result(e.Time, d)
+	case *journal.Sleep:
+		if d.Error != "" {
+			t.add(row{Result, e.Time, 0, "", d.Outcome + ": " + d.Error})
+		}
+	}
+}
+
+// add takes in a text, of a kind but once.
+func (t *texts) add(r row) {
+	r.text = text.CutBytes(r.text, maxText)
+	same := func(o row) bool { return o.kind == r.kind && o.text == r.text }
+	if strings.TrimSpace(r.text) == "" || (r.kind == Note || r.kind == Task) && slices.ContainsFunc(t.rows, same) {
+		return
+	}
+	t.size += len(r.text)
+	t.rows = append(t.rows, r)
+}
+
+// state takes in changes of the memory: what Rouse itself adds to the notes is in
+// other events, and where a task is taken from the queue the rest of that is not new.
+func (t *texts) state(at time.Time, changes []scratchpad.Change) {
+	taken := slices.ContainsFunc(changes, func(c scratchpad.Change) bool { return c.Key == "current_task" })
+	for _, c := range changes {
+		items, list := c.Value.([]any)
+		switch {
+		case c.Op == scratchpad.OpDrop || c.Value == nil || c.Key == "pending_actions" && taken || c.Key == "notes" && c.Op == scratchpad.OpAppend:
+		case c.Key == "current_task":
+			t.add(row{Task, at, 0, "", task(c.Value)})
+		case list && (c.Key == "pending_actions" || c.Key == "completed_tasks"):
+			for _, item := range items {
+				t.finish(item)
+				t.add(row{Task, at, 0, "", task(item)})
+			}
+		case c.Key == "notes":
+			t.add(row{Note, at, 0, "", plain(c.Value)})
+		default:
+			t.add(row{Note, at, 0, "", c.Key + ": " + plain(c.Value)})
+		}
+	}
+}
+
+// finish takes out a task that is completed now, with what came of it.
+func (t *texts) finish(entry any) {
+	if m, ok := entry.(map[string]any); ok && m["summary"] != nil {
+		t.done = true
+		begun := task(m["task"])
+		t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.kind == Task && r.text == begun })
+	}
+}
+
+// task is a task as text, with what came of it.
+func task(v any) string {
+	m, ok := v.(map[string]any)
+	if !ok || m["task"] == nil {
+		return plain(v)
+	}
+	if m["summary"] == nil {
+		return plain(m["task"])
+	}
+	return plain(m["task"]) + " → " + plain(m["summary"])
+}
+
+// plain is a text as it is, and any other value as JSON.
+func plain(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	data, err := json.Marshal(v)
+	if err != nil || v == nil {
+		return ""
+	}
+	return string(data)
+}
+
+func (t *texts) call(at time.Time, d *journal.Intent) {
+	var cell struct{ Action, Name, Code string }
+	if d.Tool == "notebook" && json.Unmarshal(d.Args, &cell) == nil && cell.Action == "exec" {
+		t.add(row{Cell, at, d.Step, "", cell.Name + ": " + cell.Code})
+		return
+	}
+	t.add(row{Call, at, d.Step, "", d.Tool + " " + string(d.Args)})
+}
+
+// result takes in what a call gave back, but for what the memory says already.
+func (t *texts) result(at time.Time, d *journal.Result) {
+	r := row{Result, at, d.Step, d.ScratchpadID, strings.TrimSpace(d.Error + " " + d.Shown())}
+	switch {
+	case d.Tool == ToolName || d.Tool == "update_scratchpad" && d.OK || d.Tool == "done" && t.done:
+		return
+	case d.Tool == "done" && d.OK:
+		r.kind = Task
+	case d.ScratchpadID != "":
+		r.kind, r.text = Observation, d.Facts+" "+r.text
+	}
+	if r.text != "null" {
+		t.add(r)
+	}
+}
