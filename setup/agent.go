@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"rouse/agent"
@@ -104,7 +105,7 @@ func (s *Setup) asking(m agent.Model, others []agent.Target) agent.Asking {
 
 // boxes are the tools that need something running.
 func (s *Setup) boxes() (list []agent.OpenBox) {
-	list = append(list, s.notebookBox)
+	list = append(list, s.notebookBox, s.preparing)
 	if servers, err := s.Servers(); err == nil && len(servers.Servers) > 0 {
 		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
 			o := s.serverOptions()
@@ -114,6 +115,17 @@ func (s *Setup) boxes() (list []agent.OpenBox) {
 		})
 	}
 	return list
+}
+
+// preparing makes ready what confines the tools, beside what the cycle does meanwhile.
+func (s *Setup) preparing(context.Context, agent.Host) agent.Box {
+	walls, _ := s.Walls() // who starts anything has looked at the error
+	if walls.Tools() == nil {
+		return agent.Box{}
+	}
+	var prepared sync.WaitGroup
+	prepared.Go(walls.Tools().Prepare)
+	return agent.Box{Close: prepared.Wait}
 }
 
 // serverOptions say how the home's MCP servers are run.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"rouse/agent/config"
 	"rouse/home"
@@ -29,7 +30,7 @@ type Walls struct {
 	System sandbox.System
 	Lacks  string // why bubblewrap is not used; "" where it is
 
-	tools     sandbox.Policy
+	tools     plan
 	box       *sandbox.Box // of tools
 	home      home.Home
 	workspace string
@@ -48,7 +49,7 @@ func (s *Setup) newWalls() (*Walls, error) {
 	w := &Walls{Walls: c, System: m.system, Lacks: m.lacks, home: s.Home, env: s.Runner().Env, installer: local.InstallEnviron(s.Environ)}
 	w.installer = w.settings(w.installer)
 	w.workspace = s.Home.Folder(s.Config.Workspace)
-	w.tools = w.policy(w.workspace, cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
+	w.tools = w.plan(w.workspace, cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
 	w.box = w.made(w.tools, w.Hosts)
 	if missing := w.missing(); w.Mode == "require" && len(missing) > 0 {
 		return nil, s.Config.Wrong(fmt.Errorf("sandbox.mode: require, but this machine does not keep all of it: %s", strings.Join(missing, "; ")))
@@ -56,16 +57,31 @@ func (s *Setup) newWalls() (*Walls, error) {
 	return w, nil
 }
 
-// made is the box of a policy, nil where nothing can confine it, or nothing is to be. A
+// plan is a policy whose files and folders are found out when they are needed: in a
+// cycle that is while it waits for the model, or never.
+type plan struct {
+	sandbox.Policy
+	find func(*sandbox.Policy)
+}
+
+// and is a plan with a change to what was found.
+func (p plan) and(change func(*sandbox.Policy)) plan {
+	find := p.find
+	p.find = func(q *sandbox.Policy) { find(q); change(q) }
+	return p
+}
+
+// made is the box of a plan, nil where nothing can confine it, or nothing is to be. A
 // list of hosts that cannot be kept is no network.
-func (w *Walls) made(p sandbox.Policy, hosts []string) *sandbox.Box {
+func (w *Walls) made(p plan, hosts []string) *sandbox.Box {
 	if p.Network == sandbox.Listed && !w.System.Mounts() {
 		p.Network = sandbox.None
 	}
 	if !w.keepsOwn() {
-		if p.Hidden, p.ReadOnly = nil, nil; p.Network == sandbox.Open && p.Limits == (sandbox.Limits{}) {
+		if p.Network == sandbox.Open && p.Limits == (sandbox.Limits{}) {
 			return nil
 		}
+		p = p.and(func(q *sandbox.Policy) { q.Hidden, q.ReadOnly = nil, nil })
 	}
 	if !w.System.Confines() {
 		return nil
@@ -74,7 +90,7 @@ func (w *Walls) made(p sandbox.Policy, hosts []string) *sandbox.Box {
 		g := gate(hosts)
 		p.Gate, p.Environ, p.Lists = g.Open, g.Environ, g.Lists
 	}
-	return sandbox.New(p, w.System)
+	return sandbox.Later(p.Policy, p.find, w.System)
 }
 
 // gate is the way out to a list of hosts. Those of the configuration are in order; one
@@ -88,12 +104,20 @@ func gate(hosts []string) *egress.Gate {
 	return g
 }
 
-// policy is that of tools.
+// plan is that of tools.
+func (w *Walls) plan(workspace, python string, homes []string) plan {
+	found := sync.OnceValue(func() sandbox.Policy { return w.policy(workspace, python, homes) })
+	return plan{sandbox.Policy{Network: w.Network, Limits: w.Limits, UnixSockets: w.UnixSockets}, func(p *sandbox.Policy) {
+		f := found()
+		p.Read, p.Write, p.ReadOnly, p.Hidden, p.Temp, p.Cache = f.Read, f.Write, f.ReadOnly, f.Hidden, f.Temp, f.Cache
+	}}
+}
+
+// policy is what tools see.
 func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy {
 	l := newLay()
 	p := sandbox.Policy{
-		Write: l.all(append(slices.Clone(w.Write), workspace)), Read: l.all(w.Folders), Network: w.Network, Limits: w.Limits, UnixSockets: w.UnixSockets,
-		Temp: l.real(w.home.Temp()), Cache: l.real(w.home.Cache()),
+		Write: l.all(append(slices.Clone(w.Write), workspace)), Read: l.all(w.Folders), Temp: l.real(w.home.Temp()), Cache: l.real(w.home.Cache()),
 	}
 	if w.Posture == config.Open {
 		p.Write, p.Temp, p.Cache = []string{"/"}, "", "" // all is theirs, also /tmp
@@ -176,10 +200,11 @@ func (w *Walls) Check() *sandbox.Box {
 	if w == nil {
 		return nil
 	}
-	p, workspace := w.tools, home.Resolved(w.workspace)
-	p.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool { return path == workspace })
-	p.Read, p.ReadOnly = append(slices.Clone(p.Read), workspace), append(slices.Clone(p.ReadOnly), workspace)
-	return w.made(p, w.Hosts)
+	return w.made(w.tools.and(func(p *sandbox.Policy) {
+		workspace := home.Resolved(w.workspace)
+		p.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool { return path == workspace })
+		p.Read, p.ReadOnly = append(slices.Clone(p.Read), workspace), append(slices.Clone(p.ReadOnly), workspace)
+	}), w.Hosts)
 }
 
 // Notebook gives the box of a notebook's process, which reads its folder and writes where
@@ -190,9 +215,11 @@ func (w *Walls) Notebook(dir string) (cells, install *sandbox.Box) {
 	}
 	p := w.tools
 	if dir != "" {
-		dir = home.Resolved(dir)
-		p.Write = append(slices.Clone(p.Write), local.Writable(dir)...)
-		p.Read = append(append(slices.Clone(p.Read), dir), pythons(interpreter(local.Interpreter(dir), nil))...)
+		p = p.and(func(p *sandbox.Policy) {
+			dir := home.Resolved(dir)
+			p.Write = append(slices.Clone(p.Write), local.Writable(dir)...)
+			p.Read = append(append(slices.Clone(p.Read), dir), pythons(interpreter(local.Interpreter(dir), nil))...)
+		})
 	}
 	return w.made(p, w.Hosts), w.installing(p)
 }
@@ -217,13 +244,15 @@ func pythons(dirs []string) []string {
 }
 
 // installing is the box of installers, which read what their settings name.
-func (w *Walls) installing(p sandbox.Policy) *sandbox.Box {
-	p.Read = slices.Clone(p.Read)
-	for _, e := range w.installer {
-		if _, path, _ := strings.Cut(e, "="); filepath.IsAbs(path) {
-			p.Read = append(p.Read, home.Resolved(path))
+func (w *Walls) installing(p plan) *sandbox.Box {
+	p = p.and(func(p *sandbox.Policy) {
+		p.Read = slices.Clone(p.Read)
+		for _, e := range w.installer {
+			if _, path, _ := strings.Cut(e, "="); filepath.IsAbs(path) {
+				p.Read = append(p.Read, home.Resolved(path))
+			}
 		}
-	}
+	})
 	hosts := indexHosts(w.env, w.installer)
 	if p.Network == sandbox.Listed {
 		hosts = append(hosts, w.Hosts...)
@@ -242,18 +271,19 @@ func (w *Walls) Server(s mcp.Server) *sandbox.Box {
 	if w == nil {
 		return nil
 	}
-	p := w.tools
 	if dir, err := filepath.Abs(s.Dir); err == nil {
 		s.Dir = dir
 	}
-	l := newLay()
-	named := l.all(slices.Concat(s.Sandbox.Read, s.Sandbox.Write))
-	p.Hidden = slices.DeleteFunc(slices.Clone(p.Hidden), func(path string) bool { return slices.Contains(named, path) })
-	p.Write = slices.Concat(p.Write, l.all(s.Sandbox.Write))
-	p.Read = slices.Concat(p.Read, named, l.all([]string{w.home.Dir, s.Dir}))
-	if filepath.IsAbs(s.Command) {
-		p.Read = append(p.Read, l.real(s.Command))
-	}
+	p := w.tools.and(func(p *sandbox.Policy) {
+		l := newLay()
+		named := l.all(slices.Concat(s.Sandbox.Read, s.Sandbox.Write))
+		p.Hidden = slices.DeleteFunc(slices.Clone(p.Hidden), func(path string) bool { return slices.Contains(named, path) })
+		p.Write = slices.Concat(p.Write, l.all(s.Sandbox.Write))
+		p.Read = slices.Concat(p.Read, named, l.all([]string{w.home.Dir, s.Dir}))
+		if filepath.IsAbs(s.Command) {
+			p.Read = append(p.Read, l.real(s.Command))
+		}
+	})
 	p.Network = cmp.Or(s.Sandbox.Network, sandbox.Open)
 	return w.made(p, w.Hosts)
 }
@@ -280,7 +310,7 @@ func (w *Walls) Holds() []sandbox.Hold {
 	if w == nil {
 		return nil
 	}
-	holds := sandbox.New(w.tools, w.System).Holds()
+	holds := sandbox.New(w.tools.Policy, w.System).Holds()
 	for i, h := range holds {
 		if w.box == nil || h.Promise == sandbox.OwnFiles && !w.keepsOwn() {
 			holds[i].By, holds[i].Lacks = "", cmp.Or(w.Lacks, h.Lacks)

@@ -16,10 +16,10 @@ import (
 // so does the environment: bubblewrap itself, which runs outside, is given none of it
 // but our own mark, lest LD_PRELOAD has it run what the child wrote.
 func (b *Box) wrap(c Child) (*Confined, error) {
-	if err := b.policy.makeFolders(); err != nil {
+	if err := b.whole().makeFolders(); err != nil {
 		return nil, err
 	}
-	v := b.policy.view()
+	v := b.whole().view()
 	if b.policy.Network == Listed && b.policy.Environ != nil {
 		c.Env = b.policy.Environ(c.Env, address)
 	}
@@ -62,9 +62,9 @@ func (b *Box) arguments(v view, c Child) (*os.File, error) {
 	args = append(args, "--chdir", dir, "--clearenv")
 	temp := "/tmp"
 	if v.temp() == "" {
-		temp = b.policy.Temp
+		temp = b.whole().Temp
 	}
-	for _, e := range b.policy.environ(c.Env, temp) {
+	for _, e := range b.whole().environ(c.Env, temp) {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
 			args = append(args, "--setenv", name, value)
 		}

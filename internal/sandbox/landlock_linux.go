@@ -13,14 +13,14 @@ import (
 // restrict starts a child that Landlock and seccomp restrict. It is handed the ruleset,
 // and restricts itself before it does anything else.
 func (b *Box) restrict(c Child) (*Confined, error) {
-	if !b.policy.Reads(resolved(c.Path)) { // its exec comes before it is restricted
+	if !b.whole().Reads(resolved(c.Path)) { // its exec comes before it is restricted
 		return nil, unix.EACCES
 	}
 	rules, err := b.rules.made(b)
 	if err != nil {
 		return nil, err
 	}
-	c.Env = b.policy.environ(c.Env, b.policy.Temp)
+	c.Env = b.whole().environ(c.Env, b.whole().Temp)
 	set := 3 + len(c.Files)
 	c.Files = append(slices.Clip(c.Files), rules.file)
 	attr := *c.Attr
@@ -66,7 +66,7 @@ func (r *rules) made(b *Box) (*ruleset, error) {
 	if r.set != nil {
 		return r.set, nil
 	}
-	if err := b.policy.makeFolders(); err != nil {
+	if err := b.whole().makeFolders(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	set, err := newRuleset(b.system.Landlock)
@@ -75,7 +75,7 @@ func (r *rules) made(b *Box) (*ruleset, error) {
 	}
 	r.set = set
 	go func() {
-		set.err = set.allow(b.policy)
+		set.err = set.allow(*b.whole())
 		close(set.complete)
 	}()
 	return set, nil

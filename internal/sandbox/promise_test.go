@@ -1,6 +1,9 @@
 package sandbox
 
-import "testing"
+import (
+	"sync"
+	"testing"
+)
 
 // TestHolds: each promise that is asked for has a row for every machine, and what
 // nothing keeps, or not wholly, says what it lacks.
@@ -39,5 +42,23 @@ func TestAsks(t *testing.T) {
 		case NoNetwork, Hosts, Memory, Count:
 			t.Errorf("%s is shown", h.Promise)
 		}
+	}
+}
+
+// TestLater: files and folders are found out when they are needed and not before, once
+// for all who need them.
+func TestLater(t *testing.T) {
+	dir, found := t.TempDir(), 0
+	b := Later(Policy{Network: None}, func(p *Policy) { found, p.Read = found+1, []string{dir} }, Look())
+	if b.Holds(); found != 0 {
+		t.Error("they were found out for what is promised")
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(b.Prepare)
+	}
+	all.Wait()
+	if p := b.Policy(); found != 1 || !p.Reads(dir+"/x") || p.Network != None {
+		t.Errorf("found out %d times: %+v", found, p)
 	}
 }

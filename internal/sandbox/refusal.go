@@ -231,9 +231,9 @@ func (b *Box) refuses(path, why string, creates bool) (r Refusal, ok bool) {
 		return Refusal{kind, path}, kind == Read && unix.Access(real, unix.F_OK) == nil || kind == Write && writable(real)
 	case b.replaced(real):
 		return r, false
-	case why != readOnly && !b.policy.Reads(real) && unix.Access(real, unix.R_OK) == nil:
+	case why != readOnly && !b.whole().Reads(real) && unix.Access(real, unix.R_OK) == nil:
 		return Refusal{Read, path}, true
-	case why != missing && !b.policy.Writes(real) && writable(real):
+	case why != missing && !b.whole().Writes(real) && writable(real):
 		return Refusal{Write, path}, true
 	}
 	return r, false
@@ -248,13 +248,13 @@ func (b *Box) Lets(kind, path string) bool {
 	if unix.Access(real, unix.F_OK) != nil || b.replaced(real) {
 		return false
 	}
-	return kind == Write && b.policy.Writes(real) || kind == Read && b.policy.Reads(real)
+	return kind == Write && b.whole().Writes(real) || kind == Read && b.whole().Reads(real)
 }
 
 // replaced says whether a path lies in a folder of which bubblewrap makes one of its
 // own, and what is there outside is not shown in it.
 func (b *Box) replaced(path string) bool {
-	p, own := b.policy, longest([]string{"/run"}, path)
+	p, own := b.whole(), longest([]string{"/run"}, path)
 	if p.Temp != "" {
 		own = max(own, longest([]string{"/tmp"}, path))
 	}

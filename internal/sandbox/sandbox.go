@@ -16,6 +16,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -156,21 +157,41 @@ var ErrNone = errors.New("no sandbox can be had here: neither bubblewrap nor Lan
 // Box is a policy made ready for a machine, once for all the processes that it
 // confines. It may be used by several goroutines.
 type Box struct {
-	policy Policy
+	policy Policy         // which says nothing of files
+	whole  func() *Policy // which does
 	system System
 	rules  *rules // of Landlock, made when first needed
 }
 
 // New makes a policy ready. Nothing is opened before the first process is confined.
-func New(p Policy, s System) *Box {
-	if s.Cgroup != nil && p.Writes(s.Cgroup.top) { // else a process could leave its own
-		p.ReadOnly = append(slices.Clip(p.ReadOnly), s.Cgroup.top)
-	}
-	return &Box{policy: p, system: s, rules: &rules{}}
+func New(p Policy, s System) *Box { return Later(p, func(*Policy) {}, s) }
+
+// Later is [New] with a policy whose files and folders are found out, by find, when they are
+// first needed.
+func Later(p Policy, find func(*Policy), s System) *Box {
+	return &Box{policy: p, system: s, rules: &rules{}, whole: sync.OnceValue(func() *Policy {
+		find(&p)
+		if s.Cgroup != nil && p.Writes(s.Cgroup.top) { // else a process could leave its own
+			p.ReadOnly = append(slices.Clip(p.ReadOnly), s.Cgroup.top)
+		}
+		return &p
+	})}
 }
 
 // Policy is what the box was made of.
-func (b *Box) Policy() Policy { return b.policy }
+func (b *Box) Policy() Policy { return *b.whole() }
+
+// Prepare finds out and makes what the first process would else wait for. A cycle does
+// so while it waits for the model.
+func (b *Box) Prepare() {
+	b.whole()
+	if b.system.wraps() || !b.system.landlocks() {
+		return
+	}
+	if set, err := b.rules.made(b); err == nil {
+		_ = b.rules.complete(set) // else the first process makes another one, or is told
+	}
+}
 
 // Confine says how a child is started in the box. [ErrNone] where nothing can
 // confine it.
