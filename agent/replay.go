@@ -27,10 +27,31 @@ type Asked struct {
 	// Pictures says where the request's pictures lie, by their SHA-256; their data
 	// are not in the request.
 	Pictures map[string]journal.Picture
+	// Reply is what the model answered, where it did.
+	Reply *model.Reply
 
 	maxOutput  int
 	form, told string
+	rules      string
+	talk       talk
 }
+
+// Under is the request as it would be with other rules.
+func (r Asked) Under(rules string) Asked {
+	system := r.Request.Messages[0]
+	rest, ok := strings.CutPrefix(system.Content, strings.TrimRight(r.rules, "\n"))
+	if ok {
+		system.Content = strings.TrimRight(rules, "\n") + rest
+		r.Request.Messages = append([]model.Message{system}, r.Request.Messages[1:]...)
+	}
+	return r
+}
+
+// Sent is the request with all that was said in it.
+func (r Asked) Sent() model.Request { return budget.Warned(r.Request, r.told) }
+
+// Actions are what a reply to the request asks for, or why that is nothing.
+func (r Asked) Actions(reply model.Reply) ([]dispatcher.Action, error) { return r.talk.Actions(reply) }
 
 // Body is the request as it was sent to the server.
 func (r Asked) Body() ([]byte, error) {
@@ -81,17 +102,51 @@ func (r *Asked) fill(read func(id string) ([]byte, error)) (missing error) {
 // The error says what is missing where that cannot be done, and a request that is
 // not the one that was sent is never given.
 func Rebuild(h home.Home, cycle string, iteration int) (Asked, error) {
-	r := &teller{home: h, iteration: iteration, pictures: map[string]journal.Picture{}}
+	return rebuild(&teller{home: h, iteration: iteration}, cycle)
+}
+
+func rebuild(r *teller, cycle string) (Asked, error) {
+	r.pictures = map[string]journal.Picture{}
 	if err := r.read(cycle); err != nil {
-		return Asked{}, fmt.Errorf("rebuild request %d of cycle %s: %w", iteration, cycle, err)
+		return Asked{}, fmt.Errorf("rebuild request %d of cycle %s: %w", r.iteration, cycle, err)
 	}
 	return r.asked, nil
+}
+
+// Decisions are the requests of a cycle that were answered, in the words of today: what
+// the model knew is as it was.
+func Decisions(h home.Home, cycle string) (list []Asked, err error) {
+	last, answered := 0, []int{}
+	for e, err := range journal.Read(h.Journal(cycle)) {
+		if err != nil {
+			return nil, err
+		}
+		switch d := e.Data.(type) {
+		case *journal.Request:
+			if d.For == "" {
+				last = d.Iteration
+			}
+		case *journal.Reply:
+			if d.For == "" {
+				answered = append(answered, last)
+			}
+		}
+	}
+	for _, i := range answered {
+		one, err := rebuild(&teller{home: h, iteration: i, reworded: true}, cycle)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
 }
 
 // teller tells a journal to a conversation again.
 type teller struct {
 	home      home.Home
 	iteration int
+	reworded  bool // the request may be in other words
 	events    []journal.Event
 
 	dialogue *dialogue
@@ -266,10 +321,11 @@ func (r *teller) request(said *journal.Request) error {
 	if said.Iteration != r.iteration {
 		return nil
 	}
-	if req.Hash() != said.Sum {
+	if !r.reworded && req.Hash() != said.Sum {
 		return errors.New("what comes out is not what was sent: the journal, _before or a copy was changed, another version of rouse wrote them, or a secret was hidden that stood elsewhere than in a value")
 	}
 	r.found, r.asked.Request, r.asked.Said, r.asked.Pictures = true, req, *said, r.shown(req)
+	r.asked.rules, r.asked.talk = r.dialogue.rules, r.dialogue.talk
 	return nil
 }
 
@@ -287,13 +343,13 @@ func (r *teller) shown(req model.Request) map[string]journal.Picture {
 func (r *teller) reply(d *journal.Reply) error {
 	r.waiting = false
 	r.asked.form = d.Form
-	if r.found {
-		r.asked.told = d.Told
-		return nil
-	}
 	reply, err := recordedReply(d)
 	if err != nil {
 		return err
+	}
+	if r.found {
+		r.asked.told, r.asked.Reply = d.Told, &reply
+		return nil
 	}
 	// What is wrong with a reply is part of the next request.
 	r.actions, _ = r.dialogue.talk.Actions(reply)

@@ -19,6 +19,8 @@ type Model struct {
 	Budget    *Budget
 	Price     Price
 	MaxOutput int // tokens of a reply
+	// Quiet says nothing of the budget in requests.
+	Quiet bool
 
 	mu     sync.Mutex
 	factor float64 // by how much the estimate was too low at worst, at least 1
@@ -38,6 +40,9 @@ func (m *Model) Reply(ctx context.Context, req model.Request) (model.Reply, erro
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	told := held.Warning
+	if m.Quiet {
+		told = ""
+	}
 	req = Warned(req, told)
 	onRetry := req.OnRetry
 	req.OnRetry = func(attempt int, wait time.Duration, err error) {
