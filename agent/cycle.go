@@ -10,6 +10,7 @@ import (
 
 	"rouse/agent/check"
 	"rouse/agent/conversation"
+	"rouse/agent/history"
 	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/internal/text"
@@ -43,7 +44,7 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 		c.saw = look(a.Home, a.Waking.Watch)
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
-		Tools: a.Tools, State: w.state, Journal: counting{j, &w.record}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
+		Tools: a.Tools, State: w.state, Journal: counting{j, &w.record, a.Confined}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
 		Proof:  c.proves(),
 		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
@@ -247,7 +248,8 @@ func equalJSON(a, b json.RawMessage) bool {
 // counting is a journal that takes note of calls, and counts those that did not go well.
 type counting struct {
 	dispatcher.Journal
-	of *record
+	of       *record
+	confined history.Effects
 }
 
 // Append writes an event.
@@ -255,7 +257,8 @@ func (j counting) Append(p journal.Payload) error {
 	switch d := p.(type) {
 	case *journal.Intent:
 		j.of.heard.intent.Store(true)
-		j.of.affect(d.Tool)
+		d.Effect = string(j.confined[d.Tool])
+		j.of.affect(d)
 	case *journal.Result:
 		j.of.calls.Add(d)
 	case *journal.Refused:

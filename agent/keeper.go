@@ -26,6 +26,8 @@ type Keeper struct {
 	Workspace string
 	// History keeps versions of the workspace; nil does not.
 	History *history.Store
+	// Confined are the effects of tools whose processes walls confine.
+	Confined history.Effects
 	// Variables are those that each notebook has saved; nil is none.
 	Variables func() map[string][]string
 	// Mark is in the environment of every process that the cycle's tools start.

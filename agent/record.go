@@ -24,7 +24,7 @@ type record struct {
 	trust   *journal.Trust // what this cycle relies on
 	left    *left          // the files of the home as they should be
 	calls   journal.Counts
-	effects bool             // a call began that may have had one
+	effects bool             // a call began that may have changed the workspace
 	cells   bool             // a notebook was used
 	found   func()           // keeps the workspace as it was before that, or nil
 	version string           // the last one in its journal

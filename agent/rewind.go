@@ -192,7 +192,7 @@ func (k *Keeper) outward(from string) (list []Call, err error) {
 
 // wentOut says that what a call did is not in the workspace alone.
 func (k *Keeper) wentOut(d *journal.Intent) bool {
-	switch history.EffectOf(d.Tool) {
+	switch effectOf(d) {
 	case history.None:
 		return false
 	case history.Workspace:

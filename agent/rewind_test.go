@@ -138,6 +138,23 @@ func TestRewind(t *testing.T) {
 	n.wakeAgain("after all that")
 }
 
+// A call that walls kept from all but the workspace did not go out, whatever walls stand
+// when that is asked.
+func TestConfinedCallsDidNotGoOut(t *testing.T) {
+	r := newRig(t, "", oldState)
+	a := r.keeping(unsynced{disk.OS{}}, act("effect", `{"label":"one"}`), slept)
+	a.Confined = history.Effects{"effect": history.Workspace}
+	report, err := a.RunOnce(t.Context())
+	r.must(err)
+	if p, err := a.Rewind(Rewind{Cycle: report.Cycle, Memory: true}, false); err != nil || len(p.Calls) > 0 {
+		t.Errorf("%+v, %v", p.Calls, err)
+	}
+	a = r.keeping(unsynced{disk.OS{}})
+	if p, err := a.Rewind(Rewind{Cycle: report.Cycle, Memory: true}, false); err != nil || len(p.Calls) > 0 {
+		t.Errorf("later: %+v, %v", p.Calls, err)
+	}
+}
+
 // While a cycle is awake nothing is put back; without versions only the memory is.
 func TestRewindCannot(t *testing.T) {
 	n := badNight(t, "")

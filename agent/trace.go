@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"rouse/agent/history"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -85,7 +84,7 @@ func (t *trace) add(e journal.Event) {
 	case *journal.Intent:
 		t.open = append(t.open, *d)
 		t.cells = t.cells || d.Tool == notebookTool
-		t.effects = t.effects || history.EffectOf(d.Tool) != history.None
+		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	case *journal.Rewound:
 		t.rewind, t.effects = d, d.Files != ""
 	case *journal.Kept:
@@ -117,7 +116,7 @@ func (t *trace) doubt(l journal.Line) {
 		t.mark = cmp.Or(t.mark, d.Mark)
 	case *journal.Intent:
 		t.open = append(t.open, *d)
-		t.effects = t.effects || history.EffectOf(d.Tool) != history.None
+		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	}
 }
 

@@ -13,16 +13,21 @@ import (
 const notebookTool = "notebook"
 
 // affect takes note of a call that is about to begin: before the first one that may
-// have an effect, the workspace is kept as the cycle found it.
-func (c *record) affect(tool string) {
-	c.cells = c.cells || tool == notebookTool
-	if c.effects || history.EffectOf(tool) == history.None {
+// change the workspace, that is kept as the cycle found it.
+func (c *record) affect(d *journal.Intent) {
+	c.cells = c.cells || d.Tool == notebookTool
+	if c.effects || !effectOf(d).Touches(d.Tool) {
 		return
 	}
 	c.effects = true
 	if c.found != nil {
 		c.found()
 	}
+}
+
+// effectOf is what a call may have changed.
+func effectOf(d *journal.Intent) history.Effect {
+	return history.Effects{d.Tool: history.Effect(d.Effect)}.Of(d.Tool)
 }
 
 // version keeps the workspace as it is now, if it changed since the newest version and

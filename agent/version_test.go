@@ -31,8 +31,10 @@ func (r *rig) keeping(f disk.FS, replies ...string) *Agent {
 		r.file(d.Path, d.Text)
 		return tools.Result{OK: true, Content: "written"}
 	})
-	look := tools.New("list_files", "Looks.", func(context.Context, tools.Call, struct{}) tools.Result { return tools.Result{OK: true} })
-	set, err := tools.NewSet(append(a.Tools.All(), write, look)...)
+	look := func(name string) tools.Tool {
+		return tools.New(name, "Looks.", func(context.Context, tools.Call, struct{}) tools.Result { return tools.Result{OK: true} })
+	}
+	set, err := tools.NewSet(append(a.Tools.All(), write, look("list_files"), look("http_get"))...)
 	r.must(err)
 	a.Tools = set
 	return a
@@ -81,7 +83,11 @@ func TestACycleKeepsVersions(t *testing.T) {
 		{[]string{act("list_files", `{}`), write("a", "one"), write("b", "two"), slept}, []string{"_before", "_after"}},
 		{[]string{write("a", "two"), slept}, []string{"_after"}},
 		{[]string{act("effect", `{"label":"a"}`), slept}, nil},
+		{[]string{act("http_get", `{}`), slept}, nil},
 	} {
+		if i == 4 {
+			r.file("mine", "changed by a person")
+		}
 		report, err := r.keeping(unsynced{disk.OS{}}, c.replies...).RunOnce(t.Context())
 		r.must(err)
 		got, warnings := r.kept(report.Cycle)

@@ -177,6 +177,8 @@ type Intent struct {
 	Tool string          `json:"tool"`
 	Args json.RawMessage `json:"args"`
 	PID  int             `json:"pid"` // of the process that carries the call out
+	// Effect is what the call may change, where walls allow less than its tool could.
+	Effect string `json:"effect,omitempty"`
 }
 
 // Started names a process that a call has started.

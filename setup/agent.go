@@ -57,6 +57,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	if keeper.Sandbox = walls.String(); walls == nil && c.Posture != "" {
 		keeper.Sandbox = c.Sandbox.Mode
 	}
+	keeper.Confined = walls.effects(c.Tools.Commands)
 	return &agent.Agent{
 		Keeper: keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,

@@ -13,10 +13,12 @@ import (
 	"sync"
 
 	"rouse/agent/config"
+	"rouse/agent/history"
 	"rouse/home"
 	"rouse/internal/egress"
 	"rouse/internal/proc"
 	"rouse/internal/sandbox"
+	"rouse/tools/command"
 	"rouse/tools/mcp"
 	"rouse/tools/notebook/local"
 )
@@ -192,6 +194,33 @@ func (w *Walls) Tools() *sandbox.Box {
 		return nil
 	}
 	return w.box
+}
+
+// effects are those that the walls leave to the shell and to commands, which run in the
+// box of tools. What outlives the workspace's history went out.
+func (w *Walls) effects(commands []command.Spec) history.Effects {
+	if w == nil || !w.keep(sandbox.OwnFiles, sandbox.Writes, sandbox.Attributes, sandbox.NoNetwork, sandbox.Services) {
+		return nil
+	}
+	effect, workspace := history.None, home.Resolved(w.workspace)
+	for _, path := range w.tools.Write {
+		if effect = history.Workspace; path != workspace {
+			return nil
+		}
+	}
+	list := history.Effects{"shell": effect}
+	for _, c := range commands {
+		list[c.Name] = effect
+	}
+	return list
+}
+
+// keep says that something keeps these promises.
+func (w *Walls) keep(promises ...sandbox.Promise) bool {
+	holds := w.Holds()
+	return !slices.ContainsFunc(promises, func(p sandbox.Promise) bool {
+		return !slices.ContainsFunc(holds, func(h sandbox.Hold) bool { return h.Promise == p && h.By != "" })
+	})
 }
 
 // Check is the box of checks, which change no more of the workspace than of the agent's

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"rouse/agent/history"
 	"rouse/home"
 	"rouse/internal/sandbox"
+	"rouse/tools/command"
 	"rouse/tools/mcp"
 )
 
@@ -76,6 +78,39 @@ func TestWallsOfPostures(t *testing.T) {
 		cells, install := w.Notebook("x")
 		if w != nil || err != nil || w.Tools() != nil || cells != nil || install != nil || w.Server(mcp.Server{}) != nil || w.String() != "" {
 			t.Errorf("%q has walls: %v, %v", config, w, err)
+		}
+	}
+}
+
+// The effect of a shell is what its walls leave it: on the workspace alone, or outward.
+func TestEffectsOfWalls(t *testing.T) {
+	bubblewrap, landlock := sandbox.System{Bubblewrap: "/usr/bin/bwrap", Tracing: true}, sandbox.System{Landlock: 6, Seccomp: true, Tracing: true}
+	for _, row := range []struct {
+		config string
+		system sandbox.System
+		want   history.Effect
+	}{
+		{"posture: strict", bubblewrap, history.Workspace},
+		{"posture: strict", landlock, history.Outward}, // it leaves chmod and touch elsewhere
+		{"posture: strict", sandbox.System{}, history.Outward},
+		{"posture: strict\nsandbox: {write: [~/out]}", bubblewrap, history.Outward},
+		{"posture: careful", bubblewrap, history.Outward},
+		{"posture: careful\nsandbox: {network: none}", bubblewrap, history.Workspace},
+		{"posture: open\nsandbox: {network: none}", bubblewrap, history.Outward},
+		{"", bubblewrap, history.Outward},
+	} {
+		s, _ := place(t, row.config)
+		w, err := s.Walls()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w != nil {
+			w.System = row.system
+			w.box = w.made(w.tools, w.Hosts)
+		}
+		effects := w.effects([]command.Spec{{Name: "mine"}})
+		if got := effects.Of("shell"); got != row.want || effects.Of("mine") != row.want || effects.Of("notebook") != history.Outward {
+			t.Errorf("%q: %s, want %s", row.config, got, row.want)
 		}
 	}
 }

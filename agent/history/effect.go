@@ -1,5 +1,7 @@
 package history
 
+import "cmp"
+
 // Effect is what a call may change.
 type Effect string
 
@@ -11,14 +13,21 @@ const (
 	Outward   Effect = "outward"
 )
 
-// EffectOf is the one table of effects by tool. What it does not say is outward: a
+// Effects are those of tools that walls confine, as these allow it.
+type Effects map[string]Effect
+
+// Of is the one table of effects by tool. What neither it nor walls say is outward: a
 // shell, a notebook, other people's tools, and a page that was asked for.
-func EffectOf(tool string) Effect {
+func (e Effects) Of(tool string) Effect {
 	switch tool {
-	case "echo", "read_file", "list_files", "scratchpad_read", "update_scratchpad", "done":
+	case "echo", "read_file", "list_files", "scratchpad_read", "recall", "update_scratchpad", "done":
 		return None
 	case "write_file":
 		return Workspace
 	}
-	return Outward
+	return cmp.Or(e[tool], Outward)
 }
+
+// Touches says that a call can change the workspace: an outward one too, but for a page
+// that was asked for.
+func (e Effect) Touches(tool string) bool { return e != None && tool != "http_get" }
