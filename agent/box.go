@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"rouse/agent/model"
 	"rouse/internal/proc"
@@ -32,6 +33,8 @@ type Host struct {
 	// Started is told of each process, so that a later cycle can end it if this
 	// one dies.
 	Started func(proc.Identity)
+	// Left says that something has left the memory that can be found again.
+	Left bool
 	// Ask asks the model, for what purpose names, within the cycle's limits and in
 	// its journal. It may be called from several goroutines.
 	Ask func(ctx context.Context, purpose string, req model.Request) (model.Reply, error)
@@ -45,6 +48,7 @@ type OpenBox func(ctx context.Context, host Host) Box
 // host is the cycle as its boxes see it.
 func (c *cycle) host() Host {
 	return Host{
+		Left:  c.archive != "" || strings.Contains("\n"+c.state.Notes(), "\n"+foldedCalls),
 		Known: c.known.Tools,
 		Accepted: func(server, tools string) {
 			if c.trust.Servers[server].Tools == tools {

@@ -1,13 +1,16 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"rouse/agent"
 	"rouse/agent/history"
 	"rouse/agent/search"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
+	"rouse/tools"
 	"rouse/tools/notebook"
 )
 
@@ -38,7 +41,21 @@ func (s *Setup) Kept() (k Kept, err error) {
 }
 
 // Search finds what the home's cycles wrote and did.
-func (s *Setup) Search() search.Index { return search.Index{Home: s.Home, Redact: s.Hidden()} }
+func (s *Setup) Search() search.Index {
+	return search.Index{Home: s.Home, Redact: s.Hidden(), Now: s.Now}
+}
+
+// recallBox has the tool that finds what left the memory, once something has.
+func (s *Setup) recallBox(ctx context.Context, host agent.Host) agent.Box {
+	if !host.Left {
+		return agent.Box{}
+	}
+	if _, done, err := host.Tool(ctx, search.ToolName); err == nil { // a command of the operator's
+		done()
+		return agent.Box{}
+	}
+	return agent.Box{Tools: []tools.Tool{s.Search().Tool()}}
+}
 
 // String is it in words, "" where there is nothing.
 func (k Kept) String() string {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"debug/buildinfo"
 	"encoding/json"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"rouse/agent"
 	"rouse/dispatcher"
 	"rouse/home"
+	"rouse/tools"
 )
 
 // open makes a home of files and opens it.
@@ -44,6 +46,26 @@ func TestHidden(t *testing.T) {
 	}
 	if got := s.Hidden().String("is very-secret-1"); strings.Contains(got, "very-secret") {
 		t.Errorf("shown: %s", got)
+	}
+}
+
+// A model recalls once something has left its memory, unless its operator has a command
+// of that name.
+func TestRecallBox(t *testing.T) {
+	s := open(t, nil)
+	for _, tt := range []struct {
+		left, taken bool
+		want        int
+	}{{false, false, 0}, {true, false, 1}, {true, true, 0}} {
+		host := agent.Host{Left: tt.left, Tool: func(context.Context, string) (tools.Tool, func(), error) {
+			if tt.taken {
+				return tools.Tool{}, func() {}, nil
+			}
+			return tools.Tool{}, nil, os.ErrNotExist
+		}}
+		if got := s.recallBox(context.Background(), host).Tools; len(got) != tt.want {
+			t.Errorf("%+v: %d tools", tt, len(got))
+		}
 	}
 }
 

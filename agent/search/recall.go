@@ -1,4 +1,77 @@
 package search
 
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"rouse/tools"
+)
+
 // ToolName is the name of the tool by which the model finds what left its memory.
 const ToolName = "recall"
+
+//go:embed recall.md
+var recallText string
+
+type recallArgs struct {
+	Query string `json:"query"`
+	Since string `json:"since,omitempty"`
+}
+
+// Bounds of an answer: texts, and bytes of each. All of it is shown, not parked.
+const recalled, recalledBytes = 8, 300
+
+// Tool is that tool, for the cycle that is awake, whose own texts it does not find.
+func (x Index) Tool() tools.Tool {
+	t := tools.New(ToolName, recallText, func(ctx context.Context, _ tools.Call, a recallArgs) tools.Result {
+		text, err := x.recall(ctx, a)
+		if err != nil {
+			return tools.Fail("%v", err)
+		}
+		return tools.Result{OK: true, Content: text}
+	})
+	t.ReadOnly = true
+	return t
+}
+
+func (x Index) recall(ctx context.Context, a recallArgs) (string, error) {
+	q := Query{Text: a.Query, Kinds: []Kind{Note, Task}, Limit: 8 * recalled, Bytes: recalledBytes}
+	var err error
+	if q.Since, err = Since(a.Since, x.now()); err == nil {
+		q.Before, err = x.Home.Newest()
+	}
+	if err != nil {
+		return "", err
+	}
+	x.Patience = 10 * time.Second
+	said := ""
+	found, err := x.Find(ctx, q)
+	if err == nil && len(found.Hits) == 0 {
+		q.Any, said = true, "Nothing has all of these words; some of them:\n"
+		found, err = x.Find(ctx, q)
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(found.Hits) == 0 {
+		said = "Nothing was noted or done about that.\n"
+	}
+	return said + lines(found.Hits) + found.Note, nil
+}
+
+// lines are the first hits, each text once.
+func lines(hits []Hit) string {
+	var b strings.Builder
+	var told []string
+	for _, h := range hits {
+		if len(told) < recalled && !slices.Contains(told, h.text) {
+			told = append(told, h.text)
+			fmt.Fprintf(&b, "%s cycle %s, %s: %s\n", h.Time.Format(time.DateOnly), h.Cycle, h.Kind, h.Excerpt)
+		}
+	}
+	return b.String()
+}

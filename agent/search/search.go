@@ -17,6 +17,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -51,8 +52,10 @@ type Query struct {
 	Text  string // words, and "phrases"
 	Any   bool   // one of them is enough, and what has most of them comes first
 	Kinds []Kind // none is all
-	Since string // the id of the first cycle that counts
-	Limit int    // 0 is none
+	// Since and Before bound the cycles that count, by their ids; "" is no bound.
+	Since, Before string
+	Limit         int // 0 is none
+	Bytes         int // of an excerpt; 0 is 200
 }
 
 // Hit is a text that has what was looked for.
@@ -143,8 +146,12 @@ func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err er
 	if q.Limit > 0 {
 		limit = q.Limit + 1
 	}
+	end := int64(math.MaxInt64)
+	if q.Before != "" {
+		end = first(q.Before)
+	}
 	rows, err := x.db.QueryContext(ctx, `SELECT rowid, at, step, ref, highlight(texts, 0, char(1), char(2)) FROM texts
-		WHERE texts MATCH ? AND rowid >= ? AND (1 << (rowid & 7)) & ? ORDER BY `+order+` LIMIT ?`, match, first(q.Since), kinds, limit)
+		WHERE texts MATCH ? AND rowid >= ? AND rowid < ? AND (1 << (rowid & 7)) & ? ORDER BY `+order+` LIMIT ?`, match, first(q.Since), end, kinds, limit)
 	if err != nil {
 		return f, err
 	}
@@ -156,7 +163,7 @@ func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err er
 			return f, err
 		}
 		h.Cycle, h.source, h.Kind = parts(number)
-		h.Time, h.Excerpt = time.UnixMilli(at), x.excerpt(&h.text)
+		h.Time, h.Excerpt = time.UnixMilli(at), x.excerpt(&h.text, cmp.Or(q.Bytes, 200))
 		f.Hits = append(f.Hits, h)
 	}
 	if f.More = q.Limit > 0 && len(f.Hits) > q.Limit; f.More {
@@ -179,19 +186,17 @@ func once(hits []Hit) []Hit {
 	return slices.DeleteFunc(hits, func(h Hit) bool { return h.source != journals && has[key{h.Kind, h.text}] })
 }
 
-// What an excerpt has before the hit and in all, in bytes.
-const before, excerpt = 60, 200
-
-// excerpt is a part of a text about the first mark in it, from which the marks are taken.
-func (x *Index) excerpt(marked *string) string {
+// excerpt is a part of a text about the first mark in it, of which the marks are taken
+// out: so many bytes, a third of them before the mark.
+func (x *Index) excerpt(marked *string, size int) string {
 	at := max(0, strings.IndexByte(*marked, 1))
 	s := strings.NewReplacer("\x01", "", "\x02", "").Replace(*marked)
 	*marked = s
-	from := max(0, min(at-before, len(s)-excerpt))
+	from := max(0, min(at-size/3, len(s)-size))
 	if from > 0 { // to the beginning of a word, if there is one near
 		from += max(0, strings.IndexByte(s[from:at], ' ')+1)
 	}
-	to := min(from+excerpt, len(s))
+	to := min(from+size, len(s))
 	for from > 0 && !utf8.RuneStart(s[from]) {
 		from--
 	}

@@ -17,6 +17,7 @@ import (
 	"rouse/internal/redact"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/tools"
 )
 
 // rig is a home with cycles, a minute apart.
@@ -298,6 +299,37 @@ func TestSecrets(t *testing.T) {
 	data, err := os.ReadFile(x.Home.Search())
 	if r.must(err); strings.Contains(string(data), "sesame") {
 		t.Error("a secret is in the index")
+	}
+}
+
+// What the model recalls is little, each text once, and not its own of now.
+func TestRecall(t *testing.T) {
+	r := newRig(t)
+	for n := range 30 {
+		r.cycle(n, &journal.Note{Text: fmt.Sprintf("apples %d %s", n/2, strings.Repeat("and more of them ", 50))}, &journal.Intent{Tool: "shell", Args: json.RawMessage(`{"command":"apples"}`)}, &journal.Sleep{})
+	}
+	ask := func(args string) string {
+		t.Helper()
+		res := r.Tool().Run(context.Background(), tools.Call{Args: json.RawMessage(args)})
+		if !res.OK {
+			return "error: " + res.Error
+		}
+		return fmt.Sprint(res.Content)
+	}
+	got := ask(`{"query":"apples"}`)
+	if strings.Count(got, "\n") != recalled || len(got) > 4000 || !strings.HasPrefix(got, "2026-04-01 cycle "+r.id(28)+", note: apples 14 and more") || strings.Contains(got, "apples 0") {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	for args, want := range map[string]string{
+		`{"query":"apples pears 3"}`:               "Nothing has all of these words; some of them:\n2026-04-01 cycle " + r.id(7) + ", note: apples 3",
+		`{"query":"pears"}`:                        "Nothing was noted",
+		`{"query":"apples","since":"2026-04-02"}`:  "Nothing was noted",
+		`{"query":"apples","since":"last summer"}`: `error: since "last summer": write`,
+		`{"query":"?!"}`:                           "error: there is no word",
+	} {
+		if got := ask(args); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", args, got)
+		}
 	}
 }
 

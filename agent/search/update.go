@@ -108,7 +108,7 @@ func (x *Index) update(ctx context.Context) (err error) {
 	if err := x.db.QueryRow(`SELECT look, checked FROM seen`).Scan(&seen, &checked); err != nil {
 		return err
 	}
-	now := clock.Now(x.Now)
+	now := x.now()
 	age := now.Sub(time.Unix(checked, 0))
 	all := age < 0 || age > looksAll
 	if !all && seen == l.sum(open) {
@@ -331,6 +331,8 @@ func droppedNotes(lines []byte, s source, add add) error {
 	}
 	return nil
 }
+
+func (x *Index) now() time.Time { return clock.Now(x.Now) }
 
 // began is when a cycle began, by its name.
 func began(cycle string) time.Time {
