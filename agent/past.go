@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"rouse/agent/check"
 	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/home"
@@ -30,6 +32,7 @@ type Past struct {
 	end   *journal.End
 	held  map[string]string // the configuration, by key
 	steps map[int]*dispatcher.Recorded
+	done  map[int][]*journal.Checked // what was tested, by step
 
 	lacks error // why it cannot go on
 	store *observation.Store
@@ -42,7 +45,7 @@ type Past struct {
 // ReadPast reads a cycle that is to be run again. The error says what is missing
 // for that.
 func ReadPast(h home.Home, cycle string) (*Past, error) {
-	p := &Past{teller: &teller{home: h}, ID: cycle, steps: map[int]*dispatcher.Recorded{}, held: map[string]string{}}
+	p := &Past{teller: &teller{home: h}, ID: cycle, steps: map[int]*dispatcher.Recorded{}, done: map[int][]*journal.Checked{}, held: map[string]string{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -96,6 +99,8 @@ func (p *Past) take(i int, e journal.Event) error {
 		p.of(d.Step).Refused = append(p.of(d.Step).Refused, d.What)
 	case *journal.Result:
 		p.of(d.Step).Result, p.of(d.Step).Line = d, e.Line
+	case *journal.Checked:
+		p.done[d.Step] = append(p.done[d.Step], d)
 	case *journal.End:
 		p.end = d
 	case *journal.Sleep:
@@ -208,7 +213,14 @@ func (p *Past) given(a *Agent) error {
 		}
 		first := d.Changes[0]
 		busy = scratchpad.TaskText(s.CurrentTask()) != ""
-		task, text := first.Value.(string)
+		value := first.Value
+		if m, ok := value.(map[string]any); ok && carries(m) {
+			value, a.Checks.Task = m["task"], check.Items(m["check"])
+			if same(m)(s.CurrentTask()) { // it got checks where it was
+				value = nil
+			}
+		}
+		task, text := value.(string)
 		if list, ok := first.Value.([]any); ok && first.Op == scratchpad.OpExtend && len(list) == 1 {
 			a.Task, _ = list[0].(string)
 			a.Waking.Attempt = 1
@@ -266,6 +278,17 @@ func (p *Past) Close() error {
 		_ = p.store.Close() // it was only read
 	}
 	return p.lacks
+}
+
+// tested gives what came of checks at a step.
+func (p *Past) tested(_ context.Context, step int, _ string, _ []check.Check) iter.Seq2[*journal.Checked, error] {
+	return func(yield func(*journal.Checked, error) bool) {
+		for _, e := range p.done[step] {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 // next is the next request from an event on, -1 without one.

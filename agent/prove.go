@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -50,47 +51,65 @@ func (c *cycle) prove(ctx context.Context, step int) ([]dispatcher.Unmet, error)
 	if checks, ok := dispatcher.ChecksOf(task); ok {
 		list = append(list, check.Must(checks)...)
 	}
-	byPerson := slices.ContainsFunc(list, func(k check.Check) bool { return k.By == check.Operator })
-	failed, err := c.test(ctx, step, scratchpad.TaskText(task), append(list, c.Checks.Standing...))
-	if err == nil && len(failed) == 0 && byPerson {
-		c.proof.task = journal.TaskProven
-	}
-	return failed, err
+	return c.test(ctx, step, scratchpad.TaskText(task), append(list, c.Checks.Standing...))
 }
 
-// test tests checks, one after the other, and journals what comes of each.
+// test tests checks, journals what comes of each and makes the verdict of it.
 func (c *cycle) test(ctx context.Context, step int, task string, list []check.Check) (failed []dispatcher.Unmet, err error) {
 	c.proof = proof{}
-	if len(list) == 0 {
-		return nil, nil
+	proven := false
+	tested := c.tested
+	if c.Past != nil {
+		tested = c.Past.tested
 	}
-	world, err := c.Checks.World(c.began)
-	if err != nil {
-		return nil, fmt.Errorf("checks: %w", err)
-	}
-	world.Started = func(p proc.Identity) { _ = c.journal.Append(&journal.Started{Step: step, Process: p}) }
-	for _, k := range list {
-		r := world.Test(ctx, k)
-		e := &journal.Checked{Step: step, Task: task, Kind: k.Kind, Check: c.Redact.String(k.String()), By: k.By, OK: r.OK, Seen: r.Seen, Flaky: r.Flaky, Ms: r.Took.Milliseconds()}
-		if k.Standing {
-			e.Task = ""
+	for e, err := range tested(ctx, step, task, list) {
+		if err == nil {
+			err = c.journal.Append(e)
 		}
-		if err := c.journal.Append(e); err != nil {
+		if err != nil {
+			c.proof = proof{}
 			return nil, err
 		}
-		if !r.OK {
+		switch {
+		case !e.OK:
 			failed = append(failed, dispatcher.Unmet{Check: e.Check, Seen: e.Seen})
-		} else if r.Flaky {
+			c.proof.unmet = append(c.proof.unmet, text.Line(e.Check+": "+e.Seen, 300))
+		case e.Flaky:
 			c.proof.flaky = append(c.proof.flaky, e.Check)
 		}
+		proven = proven || e.By == check.Operator && !e.Standing
 	}
 	if len(failed) > 0 {
 		c.proof.task = journal.TaskFailed
-	}
-	for _, u := range failed {
-		c.proof.unmet = append(c.proof.unmet, text.Line(u.String(), 300))
+	} else if proven {
+		c.proof.task = journal.TaskProven
 	}
 	return failed, nil
+}
+
+// tested tests checks, one after the other.
+func (c *cycle) tested(ctx context.Context, step int, task string, list []check.Check) iter.Seq2[*journal.Checked, error] {
+	return func(yield func(*journal.Checked, error) bool) {
+		if len(list) == 0 {
+			return
+		}
+		world, err := c.Checks.World(c.began)
+		if err != nil {
+			yield(nil, fmt.Errorf("checks: %w", err))
+			return
+		}
+		world.Started = func(p proc.Identity) { _ = c.journal.Append(&journal.Started{Step: step, Process: p}) }
+		for _, k := range list {
+			r := world.Test(ctx, k)
+			e := &journal.Checked{
+				Step: step, Task: task, Kind: k.Kind, Check: c.Redact.String(k.String()), By: k.By, Standing: k.Standing,
+				OK: r.OK, Seen: r.Seen, Flaky: r.Flaky, Ms: r.Took.Milliseconds(),
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 // standing tests what holds for every cycle where one ended with err and not with done,

@@ -18,13 +18,15 @@ const (
 type Checked struct {
 	// Step is that of the done for which it was tested, 0 where there was none.
 	Step int `json:"step,omitempty"`
-	// Task is what it belongs to, "" where it holds for every cycle.
+	// Task is what it was tested for, "" where that was none.
 	Task string `json:"task,omitempty"`
 	Kind string `json:"kind"`
 	// Check is it in one line, and By who gave it: operator or agent.
 	Check string `json:"check"`
 	By    string `json:"by"`
 	OK    bool   `json:"ok"`
+	// Standing says that it holds for every cycle.
+	Standing bool `json:"standing,omitempty"`
 	// Seen is what was found, in a few words.
 	Seen string `json:"seen"`
 	// Flaky says that it held at the second try alone.
