@@ -39,6 +39,8 @@ type Keeper struct {
 	// Version is the binary's, and Config the configuration that holds, for people.
 	Version string
 	Config  []byte
+	// Walled says that tools cannot write the memory's file.
+	Walled bool
 	// Sandbox says what confines the processes of tools, in a few words.
 	Sandbox string
 	// Found is what decides where the agent's words go and which programs are its

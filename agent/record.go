@@ -35,6 +35,7 @@ type record struct {
 	heard            heard
 	proof            proof
 
+	open     bool // a call was under way when it was interrupted
 	unproven int  // lines of its journal, when it is settled
 	reopened bool // it was interrupted and is being settled
 	ended    bool // its end is in the journal, or at least in _after

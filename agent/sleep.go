@@ -219,6 +219,9 @@ func (k *Keeper) merge(c *record, look bool) (merged *scratchpad.State, hash str
 	case hash == "":
 		return nil, hash, conflict
 	}
+	if err := k.guard(c, theirs, hash); err != nil {
+		return nil, hash, err
+	}
 	merged, conflict.Keys = scratchpad.Merge(c.base, c.state, theirs)
 	if len(conflict.Keys) > 0 {
 		return nil, hash, conflict

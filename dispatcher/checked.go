@@ -159,15 +159,21 @@ func Guard(before, after *scratchpad.State) (changes []scratchpad.Change, kept [
 	for i, task := range is {
 		now[i], _ = take(func(t any) bool { return t != nil && equal(t, task) })
 	}
-	for i, task := range is {
+	for i := 0; i < len(is); i++ {
+		task := is[i]
 		if now[i] != nil || task == nil {
 			continue
 		}
 		name := scratchpad.TaskText(task)
-		found, ok := take(func(t any) bool { return guarded(t) && scratchpad.TaskText(t) == name })
+		named := func(t any) bool { return guarded(t) && scratchpad.TaskText(t) == name }
+		found, ok := take(named)
+		later := slices.IndexFunc(now[i:], named)
 		switch {
 		case ok:
 			now[i], kept = found, append(kept, name)
+		case later > 0: // it comes to the place of its shadow
+			now[i], kept = now[i+later], append(kept, name)
+			now, is = slices.Delete(now, i+later, i+later+1), slices.Delete(slices.Clone(is), i+later, i+later+1)
 		case carries(task):
 			now[i] = marked(task)
 		default:
@@ -179,7 +185,7 @@ func Guard(before, after *scratchpad.State) (changes []scratchpad.Change, kept [
 			now, kept = slices.Insert(now, min(max(i, 1), len(now)), task), append(kept, scratchpad.TaskText(task))
 		}
 	}
-	return requeue(is, now), kept
+	return requeue(queue(after), now), kept
 }
 
 // queue are the tasks of a state, of which the first is the current one, or nil.

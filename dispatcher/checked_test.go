@@ -42,6 +42,8 @@ func TestGuard(t *testing.T) {
 		{`[` + task + `]`, `[{task: deploy, check: [make test, b]}]`, `[` + task + `]`, "deploy"},
 		{`[` + task + `, ` + other + `]`, `[report, deploy]`, `[` + other + `, ` + task + `]`, "report deploy"},
 		{`[` + task + `, x]`, `[x, ` + task + `]`, `[x, ` + task + `]`, ""},
+		{`[null, ` + task + `]`, `[deploy, ` + task + `]`, `[` + task + `]`, "deploy"},
+		{`[null, ` + task + `, x]`, `[{task: deploy, check: "true"}, x, ` + task + `, y]`, `[` + task + `, x, y]`, "deploy"},
 		// Under another name it is another task.
 		{`[` + task + `]`, `[{task: deployed, check: make test}]`, `[{task: deployed, check: {command: make test, by: agent}}, ` + task + `]`, "deploy"},
 		// The agent's own, which nobody makes a person's.

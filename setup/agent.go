@@ -58,6 +58,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 		keeper.Sandbox = c.Sandbox.Mode
 	}
 	keeper.Confined = walls.effects(c.Tools.Commands)
+	keeper.Walled = walls != nil && s.Unwalled() == nil
 	return &agent.Agent{
 		Keeper: keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
