@@ -108,7 +108,7 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 // giveUp lets a cycle count as settled though its state was not saved.
 func (k *Keeper) giveUp(c *record, why string) error {
 	end := &journal.Sleep{Outcome: journal.Failed, Exit: 1, Error: why, Unproven: c.unproven, Trust: c.trust,
-		Task: journal.TaskNone, FailedCalls: c.calls.Failed, RefusedCalls: c.calls.Refused, Refused: c.calls.Sandbox}
+		Task: journal.TaskNone, FailedCalls: c.calls.Failed, RefusedCalls: c.calls.Refused, Unsupported: c.calls.Unsupported, Refused: c.calls.Sandbox}
 	return cmp.Or(c.journal.Append(end), c.journal.Sync())
 }
 

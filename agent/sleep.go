@@ -91,7 +91,7 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	sleep.Outcome, sleep.Exit, sleep.Error = end.Outcome, end.Exit, end.Error
 	sleep.Iterations, sleep.Tokens, sleep.Unproven, sleep.Trust = c.iteration(), c.tokens(), c.unproven, c.trust
 	sleep.Task, sleep.FailedCalls, sleep.RefusedCalls = c.verdict(end), c.calls.Failed, c.calls.Refused
-	sleep.Refused, sleep.Unmet, sleep.Flaky = c.calls.Sandbox, end.Unmet, end.Flaky
+	sleep.Unsupported, sleep.Refused, sleep.Unmet, sleep.Flaky = c.calls.Unsupported, c.calls.Sandbox, end.Unmet, end.Flaky
 	err := c.end(end)
 	leaving, failed := k.tidy(c)
 	defer leaving.close()

@@ -35,6 +35,8 @@ type Summary struct {
 	// that held at a second try.
 	Unmet []string `json:"unmet,omitempty"`
 	Flaky []string `json:"flaky,omitempty"`
+	// Unsupported counts quotes that are not in what they are said to be from.
+	Unsupported int `json:"unsupported,omitempty"`
 	// Sandbox is what the sandbox refused.
 	Sandbox []journal.Refusal `json:"refused,omitempty"`
 	// Attempt is which cycle of its slot it is, from the second on.
@@ -118,7 +120,7 @@ func summary(h home.Home, id string) (Summary, error) {
 		s.Iterations, s.Tokens, s.Ms, s.Changed, s.Shrunk = d.Iterations, d.Tokens, d.Ms, d.Changed, d.Shrunk
 		s.Unmet, s.Flaky = d.Unmet, d.Flaky
 		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
-		s.Fallback, s.Sandbox, s.Rewound = d.Fallback, d.Refused, d.Rewound
+		s.Fallback, s.Sandbox, s.Rewound, s.Unsupported = d.Fallback, d.Refused, d.Rewound, d.Unsupported
 		return s, nil
 	}
 	return unfinished(h, s)

@@ -57,7 +57,7 @@ func (d *Dispatcher) again(o *Observation) error {
 		return fmt.Errorf("the result of step %d: %w", o.Step, err)
 	}
 	told.Step, told.Tool, told.Args, told.Warning, told.refused = o.Step, o.Tool, o.Args, "", then.Refused
-	told.size = then.Result.SizeBytes
+	told.size, told.parked, told.evidence = then.Result.SizeBytes, then.Result.SHA256, o.evidence
 	told.sum = fmt.Sprint(told.size, told.Facts)
 	told.partial = told.ScratchpadID == "" && told.size != int64(len(told.text()))
 	d.shelved = d.shelved || bytes.Contains(then.Line, []byte(`"scratchpad_id":`))

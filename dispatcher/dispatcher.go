@@ -96,9 +96,11 @@ type Observation struct {
 	// Images are shown to models that can see, once.
 	Images []tools.Media `json:"-"`
 
-	size    int64
-	sum     string   // of all of the content
-	refused []string // what the sandbox kept its process from
+	size     int64
+	sum      string   // of all of the content
+	refused  []string // what the sandbox kept its process from
+	parked   string   // of what of it is in the store
+	evidence []journal.Evidence
 	// partial says that Content is not all that the tool gave, and that the rest
 	// is nowhere.
 	partial bool
@@ -127,6 +129,7 @@ func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	if json.Compact(&compact, o.Args) == nil {
 		o.Args = compact.Bytes()
 	}
+	d.prove(ctx, &o)
 	if err := d.takeNote(&o); err != nil {
 		return o, err
 	}
@@ -260,10 +263,11 @@ func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scrat
 		refused = nil // the journal has it; a call was made only where there was room
 	}
 	d.warn(o)
+	o.tellEvidence()
 	return cmp.Or(d.Journal.Append(&journal.Result{
 		Step: o.Step, Tool: o.Tool, OK: o.OK, ScratchpadID: o.ScratchpadID, SizeBytes: o.size, Content: content,
 		Metadata: o.Metadata, Error: o.Error, Ms: took.Milliseconds(), Changes: changes,
-		Kind: o.Kind, Facts: o.Facts, Note: o.Note, Warning: o.Warning, Images: pictures(o.Images),
+		Kind: o.Kind, Facts: o.Facts, Note: o.Note, Warning: o.Warning, Images: pictures(o.Images), SHA256: o.parked, Evidence: o.evidence,
 	}), refused)
 }
 

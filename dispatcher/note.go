@@ -30,7 +30,7 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 		return nil
 	}
 	d.noted = said
-	n := &journal.Note{Step: o.Step, Text: said, Changes: []scratchpad.Change{note("\n[NOTE] " + text.Line(said, noteLimit))}}
+	n := &journal.Note{Step: o.Step, Text: said, Changes: []scratchpad.Change{note("\n[NOTE] " + o.marked(text.Line(said, noteLimit)))}}
 	if d.Visible != nil {
 		n.From = d.Visible()
 	}

@@ -71,7 +71,7 @@ func (s *Shelf) present(ctx context.Context, o *Observation, out *output) {
 		o.Content, o.Note = entry.Summary, "This is only the beginning and the end: the content could not be kept: "+s.Redact.String(err.Error())
 		return
 	}
-	o.Content, o.ScratchpadID, o.SizeBytes = nil, entry.ID, entry.Bytes
+	o.Content, o.ScratchpadID, o.SizeBytes, o.parked = nil, entry.ID, entry.Bytes, entry.SHA256
 	o.Kind, o.Summary, o.Facts, o.Note = string(entry.Kind), entry.Summary, entry.Facts, parkedNote
 	if len(meta) > maxMetadata {
 		o.Metadata = brief(o.Metadata)
@@ -223,3 +223,6 @@ type opened struct {
 	io.Reader
 	*observation.Content
 }
+
+// Opened reads a content from its beginning, and closes it.
+func Opened(c *observation.Content) io.ReadCloser { return opened{c.Reader(), c} }

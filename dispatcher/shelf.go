@@ -79,7 +79,7 @@ func (s *Shelf) open(id string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opened{c.Reader(), c}, nil
+	return Opened(c), nil
 }
 
 // Reader is scratchpad_read, the tool that reads what is on the shelf. It may be

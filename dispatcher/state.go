@@ -31,7 +31,7 @@ var (
 		`"notes":{"type":"string"},` +
 		`"next_wake":{"type":"string"}}}`)
 	doneSchema = json.RawMessage(`{"type":"object","properties":{"summary":{"type":"string"},` +
-		`"idle":{"type":"boolean"}},"required":["summary"]}`)
+		`"evidence":{"type":"array","items":{"type":"object"}},"idle":{"type":"boolean"}},"required":["summary"]}`)
 )
 
 // refusal is an error that the model reads.
@@ -188,7 +188,7 @@ func (d *Dispatcher) done(ctx context.Context, o *Observation) error {
 		return nil // the journal has the checks, and the task stays where it is
 	}
 	idle := args.Idle && len(d.State.Pending()) == 0 // what is pending is something to do
-	err = d.Change(completion(d.State, summary)...)
+	err = d.Change(o.completion(d.State, summary)...)
 	if errors.Is(err, scratchpad.ErrFull) {
 		return refusef("not done: %v; make room with update_scratchpad first, then call done again", err)
 	}
@@ -196,14 +196,17 @@ func (d *Dispatcher) done(ctx context.Context, o *Observation) error {
 	return err
 }
 
-func completion(s *scratchpad.State, summary string) []scratchpad.Change {
+func (o *Observation) completion(s *scratchpad.State, summary string) []scratchpad.Change {
 	var changes []scratchpad.Change
 	if task := s.CurrentTask(); task != nil {
 		entry := map[string]any{"task": unchecked(task), "summary": summary}
+		if no := journal.Unsupported(o.evidence); len(no) > 0 {
+			entry["unsupported"] = len(no)
+		}
 		changes = append(changes, scratchpad.Change{Op: "extend", Key: "completed_tasks", Value: []any{entry}})
 	}
 	changes = append(changes, Promote(s)...)
-	return append(changes, note("\n[COMPLETED] "+text.Line(summary, len(summary))))
+	return append(changes, note("\n[COMPLETED] "+o.marked(text.Line(summary, len(summary)))))
 }
 
 // Promote are the changes that make the first pending action the current task,

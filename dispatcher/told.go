@@ -69,6 +69,7 @@ func (d *Dispatcher) toldArgs(a Action) json.RawMessage {
 	if json.Compact(&compact, args) == nil {
 		args = compact.Bytes()
 	}
+	args, _ = d.takeEvidence(a.Tool, args)
 	t, _ := d.find(a.Tool)
 	if d.Notes != "" && d.Notes != tools.NoteOff && (t.Raw == nil || tools.IsOurNote(t.Raw)) {
 		args, _ = tools.TakeNote(args)

@@ -81,11 +81,13 @@ func lastIn(end []byte, n int) (list []Event) {
 // Counts counts the calls of a cycle that did not go well.
 type Counts struct {
 	Failed, Refused int
+	Unsupported     int       // quotes of the model that prove nothing
 	Sandbox         []Refusal // what the sandbox refused
 }
 
 // Add counts a result. What Rouse does itself it refuses; what a tool does fails.
 func (c *Counts) Add(r *Result) {
+	c.Unsupported += len(Unsupported(r.Evidence))
 	switch {
 	case r.OK:
 	case r.Tool == "done" || r.Tool == "update_scratchpad":

@@ -99,6 +99,9 @@ func (r *Result) text() string {
 	if content := r.Shown(); content != "" {
 		line += ": " + text.Line(content, textRunes)
 	}
+	if no := Unsupported(r.Evidence); len(no) > 0 {
+		line += "; unsupported: " + text.Join(no, "; ", Evidence.String)
+	}
 	return line
 }
 

@@ -34,12 +34,15 @@ const (
 	NoteInFull = "Facts from the results so far that will be needed later: values, ids, names, amounts, decisions. " +
 		"Extract, do not report status; do not repeat what you wrote before; empty if there is nothing new. " +
 		"Results may be pruned from this conversation at the next iteration: what is not written here can be lost to you."
-	NoteInBrief = "new facts"
+	NoteInBrief = "facts"
+
+	// noteBriefOnce is what it was, and stands in old journals.
+	noteBriefOnce = "new facts"
 )
 
 // noteGuide is what a model is told of [NoteParam] once, beside its rules.
-const noteGuide = "Each call takes `" + NoteParam + "`: facts from the results so far that will be needed later (values, ids, names, decisions); " +
-	"no status, nothing secret; empty if none is new. Old results leave this conversation: what is not written there is lost."
+const noteGuide = "Each call takes `" + NoteParam + "`: new facts from results, needed later (values, ids, names, decisions); " +
+	"no status, nothing secret, else empty; and `evidence`, as in `done`. Old results leave this conversation: what is not written there is lost."
 
 // Guide is what a model is told of [NoteParam] once, beside its rules.
 func (m NoteMode) Guide() string {
@@ -59,7 +62,7 @@ func HasOwnNote(schema json.RawMessage) bool {
 // IsOurNote says whether a schema, as models see it, has [NoteParam] from
 // [WithNote] or not at all.
 func IsOurNote(schema json.RawMessage) bool {
-	return !HasOwnNote(schema) || bytes.Contains(schema, noteSchema(NoteInFull)) || bytes.Contains(schema, noteSchema(NoteInBrief))
+	return !HasOwnNote(schema) || bytes.Contains(schema, noteSchema(NoteInFull)) || bytes.Contains(schema, noteSchema(NoteInBrief)) || bytes.Contains(schema, noteSchema(noteBriefOnce))
 }
 
 func noteSchema(text string) json.RawMessage {

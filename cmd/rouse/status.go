@@ -158,6 +158,9 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 			line += "  " + out.paint(yellow, text.Count(n.calls, "call")+" "+n.how)
 		}
 	}
+	if c.Unsupported > 0 {
+		line += "  " + out.paint(yellow, text.Count(c.Unsupported, "quote")+" unsupported")
+	}
 	if c.Rewound != "" {
 		line += "  put back to what was before cycle " + c.Rewound
 	}
