@@ -160,6 +160,9 @@ func (a *Agent) cycle(ctx context.Context) (Report, error) {
 	defer w.shelf.close()
 	a.Budget.Begin(w.id)
 	report, err := a.sleep(w, a.run(ctx, w))
+	if a.Retention != nil {
+		w.shelf.stay = a.Retention.Policy.For(report.Outcome)
+	}
 	a.unslept(w.id, err)
 	return report, err
 }

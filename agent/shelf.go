@@ -24,11 +24,12 @@ type shelf struct {
 	opt   observation.Options
 	store *observation.Store // once it is open
 	turn  func() (*observation.Turn, error)
+	stay  time.Duration // how long people may read what the cycle leaves there
 }
 
 func newShelf(dir, cycle string, o observation.Options, j *journal.Writer) *shelf {
 	o.Say = func(text string) { _ = j.Append(&journal.Warning{Text: text}) } // a journal that cannot be written is met again at once
-	s := &shelf{dir: dir, opt: o}
+	s := &shelf{dir: dir, opt: o, stay: o.Stay}
 	s.turn = sync.OnceValues(func() (*observation.Turn, error) { return s.open(cycle) })
 	return s
 }
@@ -116,7 +117,7 @@ func (s *shelf) close() {
 		return
 	}
 	if turn, err := s.turn(); err == nil {
-		_ = turn.End()
+		_ = turn.EndFor(s.stay)
 	}
 	_ = s.store.Close()
 }

@@ -39,7 +39,7 @@ func (t *Place) Open() (*observation.Turn, error) {
 // which sees that ours is gone.
 func (t *Place) Close() {
 	if t.turn != nil {
-		_ = t.turn.End()
+		_ = t.turn.EndFor(0) // no cycle's retention
 	}
 	if t.store != nil {
 		_ = t.store.Close()

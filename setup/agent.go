@@ -140,7 +140,7 @@ func (s *Setup) serverOptions() mcp.Options {
 func (s *Setup) Observations() observation.Options {
 	o := s.Config.Observations
 	return observation.Options{
-		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Codec: observation.Codec(o.Codec), PreviewChars: int(o.PreviewChars), Now: s.Now,
+		MaxBytes: int64(o.MaxBytes), TTL: time.Duration(o.TTL), Stay: time.Duration(s.Config.Retention.KeepFailed), Codec: observation.Codec(o.Codec), PreviewChars: int(o.PreviewChars), Now: s.Now,
 	}
 }
 

@@ -155,11 +155,15 @@ func (s Store) old(c *cycle, at time.Time) bool {
 		return false
 	}
 	outcome, settled := s.outcome(c)
-	keep := s.Policy.KeepFailed
+	return settled && age >= s.Policy.For(outcome)
+}
+
+// For is how long the files of a cycle with that outcome are kept.
+func (p Policy) For(outcome string) time.Duration {
 	if outcome == journal.Done || outcome == journal.Idle || outcome == journal.Waiting {
-		keep = s.Policy.Keep
+		return p.Keep
 	}
-	return settled && age >= keep
+	return p.KeepFailed
 }
 
 // outcome is how a cycle ended; that of one whose journal is gone is unknown.

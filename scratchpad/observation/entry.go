@@ -103,7 +103,7 @@ func (s *Store) List(f Filter) ([]Entry, error) {
 		see.where, see.args = see.where+` AND turn_id = ?`, append(see.args, f.Turn)
 	}
 	if f.Kept {
-		see.where += ` AND label != ''`
+		see.where, see.args = see.where+` AND `+s.shown().where+` AND label != ''`, append(see.args, s.shown().args...)
 	}
 	return s.list(see.where, see.args...)
 }

@@ -128,14 +128,17 @@ func (s *Store) makeRoom(tx *sql.Tx, need int64) ([]string, error) {
 	}
 	now := s.now()
 	list, err := rows(tx.Query, (*victim).scan, `SELECT n, file, stored_bytes FROM entries WHERE expires_at IS NOT NULL
-		ORDER BY expires_at > ?, label != '', created_at, n`, now)
+		ORDER BY expires_at > ?, label != '' AND kept_until > ?, created_at, n`, now, now)
 	if err != nil {
 		return nil, err
 	}
 	var files []string
-	var freed int64
+	var freed, spare int64
+	if len(list) > 10*gcBatch {
+		spare = s.opt.MaxBytes / 50 // so that the next ones need not look at all of them again
+	}
 	for i, v := range list {
-		if used+need <= s.opt.MaxBytes {
+		if used+need+spare <= s.opt.MaxBytes {
 			list = list[:i]
 			break
 		}

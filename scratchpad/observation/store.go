@@ -54,7 +54,8 @@ const (
 // Options set a store up; each zero value is its default.
 type Options struct {
 	MaxBytes     int64         // of all contents as stored; 2 GiB
-	TTL          time.Duration // from the end of the turn; 1 hour
+	TTL          time.Duration // from the end of the turn, for later ones; 1 hour
+	Stay         time.Duration // from the end of the turn, for people; TTL where that is more
 	Codec        Codec         // zstd
 	PreviewChars int           // of the head, and of the tail, in a summary; 500
 	BusyTimeout  time.Duration // how long to wait for another process; 5 seconds

@@ -41,23 +41,28 @@ func (s *Store) Begin(id string, owner proc.Identity) (*Turn, error) {
 // End ends the turn: from now on its entries expire.
 func (t *Turn) End() error { return t.s.End(t.id) }
 
+// EndFor is End with another [Options.Stay].
+func (t *Turn) EndFor(stay time.Duration) error { return t.s.endFor(t.id, stay) }
+
 // End ends a turn, such as one whose process died; one that has ended or never
 // began stays so.
-func (s *Store) End(id string) error {
-	err := s.change(func(tx *sql.Tx) error { return s.end(tx, id) })
+func (s *Store) End(id string) error { return s.endFor(id, s.opt.Stay) }
+
+func (s *Store) endFor(id string, stay time.Duration) error {
+	err := s.change(func(tx *sql.Tx) error { return s.end(tx, id, stay) })
 	if err != nil {
 		return fmt.Errorf("end turn %s: %w", id, s.explain(err))
 	}
 	return nil
 }
 
-func (s *Store) end(tx *sql.Tx, id string) error {
+func (s *Store) end(tx *sql.Tx, id string, stay time.Duration) error {
 	now := s.now()
 	if _, err := tx.Exec(`UPDATE turns SET ended_at = ? WHERE id = ? AND ended_at IS NULL`, now, id); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`UPDATE entries SET expires_at = max(?, kept_until) WHERE turn_id = ? AND expires_at IS NULL`,
-		now+s.opt.TTL.Milliseconds(), id)
+		now+max(s.opt.TTL, stay).Milliseconds(), id)
 	return err
 }
 
@@ -72,7 +77,7 @@ func (s *Store) endDead(tx *sql.Tx) error {
 		if json.Unmarshal(r.owner, &who) == nil && who.Alive() {
 			continue
 		}
-		if err := s.end(tx, r.id); err != nil {
+		if err := s.end(tx, r.id, s.opt.Stay); err != nil {
 			return err
 		}
 	}
@@ -98,9 +103,17 @@ func (s *Store) all() scope {
 	return scope{`(expires_at IS NULL OR expires_at > ?)`, []any{s.now()}}
 }
 
+// shown is what turns may see: what people see, but for the time after their ttl.
+func (s *Store) shown() scope {
+	a := s.all()
+	return scope{a.where + ` AND (expires_at IS NULL OR kept_until > ? OR EXISTS
+		(SELECT 1 FROM turns WHERE turns.id = turn_id AND (ended_at IS NULL OR ended_at > ?)))`,
+		append(a.args, s.now(), s.now()-s.opt.TTL.Milliseconds())}
+}
+
 // own is what the turn sees.
 func (t *Turn) own() scope {
-	a := t.s.all()
+	a := t.s.shown()
 	return scope{a.where + ` AND (turn_id = ? OR label != '')`, append(a.args, t.id)}
 }
 
@@ -148,7 +161,7 @@ func (s *Store) keep(id, label string, ttl time.Duration, see scope) error {
 
 // Kept lists what was kept by other turns, the newest first.
 func (t *Turn) Kept() ([]Entry, error) {
-	see := t.s.all()
+	see := t.s.shown()
 	return t.s.list(see.where+` AND label != '' AND turn_id != ?`, append(see.args, t.id)...)
 }
 
