@@ -206,8 +206,7 @@ type Result struct {
 	Note    string    `json:"note,omitempty"`
 	Warning string    `json:"warning,omitempty"`
 	Images  []Picture `json:"images,omitempty"`
-	// SHA256 is that of what is in the scratchpad.
-	SHA256 string `json:"sha256,omitempty"`
+	SHA256  string    `json:"sha256,omitempty"` // of what is in the scratchpad
 	// Evidence is what the model quoted with the call.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
@@ -319,8 +318,7 @@ type Sleep struct {
 	// not carried out because they may not be.
 	FailedCalls  int `json:"failed_calls,omitempty"`
 	RefusedCalls int `json:"refused_calls,omitempty"`
-	// Unsupported counts the quotes that are not in what they are said to be from.
-	Unsupported int `json:"unsupported,omitempty"`
+	Unsupported  int `json:"unsupported,omitempty"` // quotes that prove nothing
 	// Refused is what the sandbox refused.
 	Refused []Refusal `json:"refused,omitempty"`
 	// Unproven counts the lines of an interrupted cycle that its journal's chain
