@@ -74,7 +74,7 @@ func (c *record) verdict(end journal.End) string {
 	if c.tidied != nil {
 		completed += len(c.tidied.Tasks)
 	}
-	if end.Outcome == journal.Done && completed > len(c.base.Completed()) {
+	if c.rewind == nil && end.Outcome == journal.Done && completed > len(c.base.Completed()) {
 		return journal.TaskClaimed
 	}
 	return journal.TaskNone

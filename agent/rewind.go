@@ -77,7 +77,7 @@ func (k *Keeper) Rewind(r Rewind, do bool) (p Rewinding, err error) {
 	}
 	c := &w.record
 	p.Done, c.effects = c.id, p.Files
-	c.rewind = &journal.Rewound{To: r.Cycle, Memory: p.sum, Files: p.from, Paths: r.Paths, Outward: len(p.Calls)}
+	c.rewind = &journal.Rewound{To: r.Cycle, Memory: p.sum, Files: p.from, Paths: p.Paths, Outward: len(p.Calls)}
 	end := failedRewind(k.intend(c))
 	if end.Error == "" {
 		end = k.putBack(c)
@@ -138,7 +138,7 @@ func (k *Keeper) planFiles(p *Rewinding) error {
 	if err != nil && !errors.Is(err, history.ErrNone) {
 		return err
 	}
-	now, failed := k.History.Look(k.Workspace)
+	now, failed := k.lookAtFiles()
 	switch {
 	case failed != nil:
 		return failed
@@ -148,9 +148,28 @@ func (k *Keeper) planFiles(p *Rewinding) error {
 	case err != nil:
 		return err
 	}
+	for i, path := range p.Paths {
+		short := strings.TrimPrefix(path, "workspace/") // as the lists of changes have it
+		switch {
+		case now.Has(path) || v.Has(path):
+		case now.Has(short) || v.Has(short):
+			p.Paths[i] = short
+		default:
+			return fmt.Errorf("the workspace has no %s, now or then", text.Quoted(path))
+		}
+	}
 	p.from = cmp.Or(v.ID, emptyVersion)
 	p.Changes, p.Left = history.Plan(now, v, p.Paths)
 	return nil
+}
+
+// lookAtFiles is how the workspace is now.
+func (k *Keeper) lookAtFiles() (*history.Version, error) {
+	v, err := k.History.Look(k.Workspace)
+	if err != nil {
+		err = fmt.Errorf("look at the workspace %s: %w", k.Workspace, err)
+	}
+	return v, err
 }
 
 // errNoHistory says why files cannot go back.
@@ -256,7 +275,7 @@ func (k *Keeper) putFiles(c *record) error {
 	if err != nil {
 		return err
 	}
-	now, err := k.History.Look(k.Workspace)
+	now, err := k.lookAtFiles()
 	if err != nil {
 		return err
 	}

@@ -131,6 +131,9 @@ func TestRewind(t *testing.T) {
 	n.now = n.now.Add(time.Minute)
 	_, err = k.Rewind(undo, true)
 	n.must(err)
+	if list, err := Summaries(n.home, 1); err != nil || list[0].Task != journal.TaskNone {
+		t.Errorf("a rewind claims a task: %+v, %v", list, err)
+	}
 	if n.tree() != worse || !scratchpad.Equal(n.state(n.home.Active()), n.state(n.home.After(n.bad))) {
 		t.Errorf("undone, it is\n%s\n%s\nand was\n%s", n.tree(), n.active(), worse)
 	}

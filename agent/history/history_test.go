@@ -310,6 +310,20 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// What is in a folder that can be listed, and no more, is left out and did not go.
+func TestNameAlone(t *testing.T) {
+	r := newRig(t)
+	r.files(map[string]string{"a": "one"})
+	c, err := r.look(r.root, nil, nil)
+	r.must(err)
+	long := strings.Repeat("x", 300) // no file system has such a name
+	c.path = []byte(long)
+	r.must(c.file(unix.AT_FDCWD, long, 0))
+	if e := (&Version{lines: c.lines()}).entry(long); e == nil || e.Kind != Out || e.Is != "file name too long" {
+		t.Errorf("%+v", e)
+	}
+}
+
 // A version costs three fsyncs, however much changed.
 func TestSyncs(t *testing.T) {
 	r := newRig(t)

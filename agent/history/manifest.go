@@ -61,6 +61,12 @@ type Version struct {
 // Files is how many entries a version has.
 func (v *Version) Files() int { return count(v.lines) }
 
+// Has says that there is something at a path.
+func (v *Version) Has(path string) bool {
+	_, from, to := (&cursor{lines: v.lines}).seek([]byte(path))
+	return from < to
+}
+
 // All are the entries of a version, in their order.
 func (v *Version) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {

@@ -145,13 +145,17 @@ func (c *scan) folder(dir int, names iter.Seq[string], depth int) (err error) {
 func (c *scan) file(dir int, name string, depth int) error {
 	passed, from, to := c.was.seek(c.path)
 	c.removed += count(passed)
-	var st unix.Stat_t
-	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		c.removed += count(c.was.lines[from:to]) // it went meanwhile
-		return nil
-	}
 	if c.files++; c.files > maxFiles {
 		return fmt.Errorf("it has more than %d files", maxFiles)
+	}
+	var st unix.Stat_t
+	switch err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); {
+	case errors.Is(err, unix.ENOENT):
+		c.removed += count(c.was.lines[from:to]) // it went meanwhile
+		return nil
+	case err != nil: // its folder can be listed, and no more
+		c.add(Entry{Kind: Out, Path: string(c.path), Is: unreadable(err)}, from, to)
+		return nil
 	}
 	e := entryOf(&st)
 	known := e.Kind != Link && e.Size <= c.maxFile && c.known(&e, c.was.lines[from:to])

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -154,10 +155,23 @@ func stateOf(e *history.Entry) *fileState {
 	return &fileState{kinds[e.Kind], fmt.Sprintf("%04o", e.Mode), e.Size, e.Is}
 }
 
+// maxBelow is how many files of a folder that came or went are listed.
+const maxBelow = 10
+
 // printFiles lists how files of the workspace differ.
 func (a *app) printFiles(list []history.Change) {
-	for _, c := range list {
-		a.printChange("workspace/"+text.Quoted(c.Path)+" "+c.Kind()+fileWords(c), nil, nil)
+	for len(list) > 0 {
+		c, n, more := list[0], 1, ""
+		for n < len(list) && c.Kind() != "changed" && strings.HasPrefix(list[n].Path, c.Path+"/") {
+			n++
+		}
+		if n-1 > maxBelow {
+			more = fmt.Sprintf(" with %d files and folders", n-1)
+		} else {
+			n = 1
+		}
+		a.printChange("workspace/"+text.Quoted(c.Path)+" "+c.Kind()+fileWords(c)+more, nil, nil)
+		list = list[n:]
 	}
 }
 
@@ -170,7 +184,7 @@ func fileWords(c history.Change) string {
 		case e.Kind == history.Link:
 			return "a link to " + text.Quoted(e.Is)
 		case e.Kind == history.Out:
-			return e.Is + " to be kept"
+			return "left out: " + e.Is
 		case c.Was != nil && c.Is != nil && c.Was.Is == c.Is.Is:
 			return fmt.Sprintf("mode %04o", e.Mode)
 		}

@@ -270,7 +270,10 @@ func (w *writer) paths(dir string) (paths []string, err error) {
 	err = filepath.WalkDir(dir+"/", func(path string, d fs.DirEntry, err error) error {
 		path = filepath.Clean(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || path == w.home.Dir:
+		case errors.Is(err, fs.ErrNotExist) || err == nil && path == w.home.Dir:
+			return nil
+		case errors.Is(err, fs.ErrPermission) && path != w.home.Dir:
+			w.report.Skipped = append(w.report.Skipped, w.home.Rel(path)+"/")
 			return nil
 		case err != nil:
 			return err
@@ -307,8 +310,9 @@ func (w *writer) add(path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // it went
-	case err != nil:
+	case err != nil && !errors.Is(err, fs.ErrPermission):
 		return err
+	case err != nil:
 	case w.moves(path, info):
 		return nil
 	case info.Mode().IsRegular():

@@ -155,6 +155,9 @@ func TestWhole(t *testing.T) {
 	must(t, os.Symlink("/etc/hosts", in("workspace/link")))
 	must(t, os.Mkdir(in("workspace/empty"), 0o500))
 	must(t, unix.Mkfifo(in("workspace/pipe"), 0o600))
+	must(t, os.Mkdir(in("workspace/closed"), 0))
+	must(t, os.WriteFile(in("workspace/holes"), []byte("x"), 0o600))
+	must(t, os.Truncate(in("workspace/holes"), 4<<20))
 	looked := clock.Add(-time.Hour)
 	must(t, os.WriteFile(h.Looked(), nil, 0o600))
 	must(t, os.Chtimes(h.Looked(), looked, looked))
@@ -163,7 +166,11 @@ func TestWhole(t *testing.T) {
 	defer store.Close()
 	r, err := Write(h, filepath.Join(dir, "b"), "test", clock)
 	must(t, err)
-	if fmt.Sprint(r.Skipped) != "[workspace/pipe]" {
+	skipped := "[workspace/pipe]"
+	if os.Getuid() != 0 {
+		skipped = "[workspace/closed/ workspace/pipe]"
+	}
+	if fmt.Sprint(r.Skipped) != skipped {
 		t.Errorf("%q", r.Skipped)
 	}
 	to := home.Home{Dir: filepath.Join(dir, "new", "copy")}
@@ -183,6 +190,12 @@ func TestWhole(t *testing.T) {
 		}
 		return err
 	}))
+	var st unix.Stat_t
+	must(t, unix.Stat(filepath.Join(to.Dir, "workspace/holes"), &st))
+	text, err := os.ReadFile(filepath.Join(to.Dir, "workspace/holes"))
+	if err != nil || len(text) != 4<<20 || text[0] != 'x' || len(bytes.Trim(text[1:], "\x00")) > 0 || st.Blocks*512 > 1<<20 {
+		t.Errorf("a file of holes came back as %d bytes in %d blocks: %v", len(text), st.Blocks, err)
+	}
 	restored, err := observation.Open(to.Memory(), observation.Options{})
 	must(t, err)
 	must(t, restored.Close())

@@ -155,10 +155,11 @@ func (r *reader) file(e *tar.Header, in io.Reader) error {
 		return err
 	}
 	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, hash), in)
-	if failed := f.Close(); err == nil {
-		err = failed
+	n, err := io.Copy(io.MultiWriter(holes{f}, hash), in)
+	if err == nil {
+		err = f.Truncate(n)
 	}
+	err = cmp.Or(err, f.Close())
 	if errors.As(err, new(*fs.PathError)) {
 		return err // of the disk
 	}
@@ -170,6 +171,19 @@ func (r *reader) file(e *tar.Header, in io.Reader) error {
 		return err
 	}
 	return r.root.Chtimes(e.Name, e.ModTime, e.ModTime)
+}
+
+// holes writes a file, and goes past what is zero.
+type holes struct{ f *os.File }
+
+var zero [32 << 10]byte // of what [io.Copy] writes at once
+
+func (h holes) Write(b []byte) (int, error) {
+	if len(b) > len(zero) || !bytes.Equal(b, zero[:len(b)]) {
+		return h.f.Write(b)
+	}
+	_, err := h.f.Seek(int64(len(b)), io.SeekCurrent)
+	return len(b), err
 }
 
 // check compares all files with what the backup says that they are.
