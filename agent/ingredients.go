@@ -117,8 +117,13 @@ func (c *cycle) terms() *journal.Terms {
 	return &journal.Terms{
 		Protocol: c.protocol(), Notes: string(c.Notes), Iterations: c.MaxIterations, Timeout: c.Timeout.Milliseconds(),
 		MaxTokens: c.MaxTokens, Learned: c.recall().MaxTokens, Form: c.recall().Form, Keep: c.KeepResults, Model: c.asking.ModelName, MaxOutput: c.MaxOutput, Kept: c.kept,
-		Archive: c.archive,
+		Archive: c.archive, Task: c.Redact.String(c.Task), Attempt: c.Waking.Attempt, Checks: c.hiddenChecks(),
 	}
+}
+
+func (c *cycle) hiddenChecks() []any {
+	checks, _ := c.Redact.Any(c.Checks.Task).([]any)
+	return checks
 }
 
 // toolsText is a list of tools as JSON, one a line, with the bytes of each schema

@@ -200,8 +200,18 @@ func (p *Past) problems() (list []string) {
 	return list
 }
 
-// given finds out which task the cycle was given, from what it did first.
+// given gives an agent the task that the cycle was given.
 func (p *Past) given(a *Agent) error {
+	if t := p.terms; t.Task != "" || t.Checks != nil {
+		a.Task, a.Waking.Attempt, a.Checks.Task = t.Task, t.Attempt, t.Checks
+		return nil
+	}
+	return p.guess(a)
+}
+
+// guess finds out which task the cycle was given from what it did first: older journals
+// do not say.
+func (p *Past) guess(a *Agent) error {
 	s, busy := p.base.Clone(), false
 	for _, e := range p.events {
 		d, ok := e.Data.(*journal.State)
@@ -213,14 +223,7 @@ func (p *Past) given(a *Agent) error {
 		}
 		first := d.Changes[0]
 		busy = scratchpad.TaskText(s.CurrentTask()) != ""
-		value := first.Value
-		if m, ok := value.(map[string]any); ok && carries(m) {
-			value, a.Checks.Task = m["task"], check.Items(m["check"])
-			if same(m)(s.CurrentTask()) { // it got checks where it was
-				value = nil
-			}
-		}
-		task, text := value.(string)
+		task, text := first.Value.(string)
 		if list, ok := first.Value.([]any); ok && first.Op == scratchpad.OpExtend && len(list) == 1 {
 			a.Task, _ = list[0].(string)
 			a.Waking.Attempt = 1

@@ -151,6 +151,7 @@ type teller struct {
 
 	dialogue *dialogue
 	asking   Asking
+	terms    journal.Terms
 	offered  []tools.Tool
 	parked   []*journal.Parked
 	actions  []dispatcher.Action // of the last reply, without a result yet
@@ -278,6 +279,7 @@ func (r *teller) made(m *journal.Made) error {
 // begin begins the conversation as the cycle did.
 func (r *teller) begin(t journal.Terms, set *tools.Set) {
 	a, c := &r.asking, r.dialogue
+	r.terms = t
 	a.MaxIterations, a.Timeout, a.MaxTokens, a.KeepResults = t.Iterations, time.Duration(t.Timeout)*time.Millisecond, t.MaxTokens, t.Keep
 	a.Protocol, a.Notes, c.kept = t.Protocol, tools.NoteMode(t.Notes), t.Kept
 	c.models = map[string]known{"": {MaxTokens: t.Learned, Form: t.Form}}

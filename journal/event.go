@@ -116,6 +116,11 @@ type Terms struct {
 	Kept string `json:"kept,omitempty"`
 	// Archive is the file of the finished tasks that the memory does not have any more.
 	Archive string `json:"archive,omitempty"`
+	// Task is what the cycle was given to do, Attempt which cycle of its slot it is, and
+	// Checks what must hold for the task, as tasks carry them.
+	Task    string `json:"task,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	Checks  []any  `json:"checks,omitempty"`
 }
 
 // Parked says that a text left what the model is shown, for the scratchpad.

@@ -243,7 +243,7 @@ func fields(e journal.Event) map[string]any {
 	if err != nil || json.Unmarshal(line, &all) != nil {
 		return map[string]any{"unreadable": string(line)}
 	}
-	for _, name := range []string{"v", "seq", "time", "mac", "ms", "pid", "from"} {
+	for _, name := range []string{"v", "seq", "time", "mac", "ms", "pid", "from", "effect"} {
 		delete(all, name)
 	}
 	if _, ok := e.Data.(*journal.Sleep); ok { // what it says beside that is of its time

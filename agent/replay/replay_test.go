@@ -11,6 +11,8 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/model"
+	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 	"rouse/internal/sweep"
 	"rouse/journal"
 )
@@ -30,12 +32,33 @@ func (r *rig) replayed(cycle string) Replayed {
 	return got
 }
 
+// died says that a cycle did not sleep.
+func (r *rig) died(id string) bool {
+	last, err := journal.Last(r.home.Journal(id))
+	r.must(err)
+	return last.Event != "sleep"
+}
+
+// settled replays a cycle that was killed and settled, unless nothing of it was saved.
+func (r *rig) settled(id string, met map[string]int) {
+	r.t.Helper()
+	if _, err := agent.ReadPast(r.home, id); err != nil {
+		if !strings.Contains(err.Error(), "never saved") && !strings.Contains(err.Error(), "the memory as the cycle found it") {
+			r.t.Error(err)
+		}
+		return
+	}
+	r.replayed(id)
+	met["killed"]++
+}
+
 // Cycles of all sorts come to the same when they are run again, byte for byte, and what
 // the model was asked does too.
 func TestReplay(t *testing.T) {
 	cycles, actions, met := sweep.Of(16, 80, 1000), 0, map[string]int{}
 	for seed := range uint64(cycles / 4) {
 		r := newRig(t, seed)
+		dead := "" // a cycle that was killed, and is not settled yet
 		for range 4 {
 			a := r.agent(r.random(4+r.rnd.IntN(12)), func(a *agent.Agent, c *config.Config) {
 				a.Protocol = []string{agent.ProtocolAuto, agent.ProtocolJSON, agent.ProtocolTools}[r.rnd.IntN(3)]
@@ -47,8 +70,22 @@ func TestReplay(t *testing.T) {
 				if r.rnd.IntN(4) == 0 {
 					c.Cycle.Locked = []string{"goals"}
 				}
+				if r.rnd.IntN(3) == 0 {
+					a.Checks.Task = []any{"test -s <a>", map[string]any{"file": "nowhere", "by": "agent"}}[:1+r.rnd.IntN(2)]
+				}
+				if r.rnd.IntN(5) == 0 {
+					a.Disk = &disktest.Faulty{FS: disk.Unsynced{}, Fault: disktest.Fault{At: 20 + r.rnd.IntN(150), Mode: disktest.CrashBefore}}
+				}
 			})
-			got := r.replayed(r.cycle(a))
+			id := r.cycle(a)
+			if dead != "" {
+				r.settled(dead, met)
+			}
+			if dead = ""; r.died(id) {
+				dead = id
+				continue
+			}
+			got := r.replayed(id)
 			if actions += got.Actions; got.Requests > 0 {
 				t.Errorf("%d requests are not what they were", got.Requests)
 			}

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"rouse/agent"
+	"rouse/agent/check"
 	"rouse/agent/config"
 	"rouse/agent/model"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
@@ -100,6 +102,9 @@ func (r *rig) agent(m agent.Model, change func(*agent.Agent, *config.Config)) *a
 		switch {
 		case a.Label == "kill" && r.stop != nil:
 			r.stop(agent.Signal{Signal: syscall.SIGTERM})
+		case a.Label == "edit":
+			text := strings.Replace(r.read(r.home.Active()), "goals:", "edited: by a person\ngoals:", 1)
+			r.must(os.WriteFile(r.home.Active(), []byte(text), 0o600))
 		case a.Label == "same":
 			return tools.Result{OK: true, Content: "as ever"}
 		case strings.HasPrefix(a.Label, "bad"):
@@ -123,6 +128,14 @@ func (r *rig) agent(m agent.Model, change func(*agent.Agent, *config.Config)) *a
 	if change != nil {
 		change(a, &c)
 	}
+	a.Checks.World = func(began time.Time) (check.World, error) {
+		return check.World{Began: began, Redact: r.hide, Open: func(path string, _ bool) (*os.File, error) { return os.Open(path) }, Run: func(context.Context, check.Check, tools.Call) error {
+			if r.ran++; r.rnd.IntN(3) == 0 {
+				return fmt.Errorf("%w: no such program <%d>", check.ErrStuck, r.ran)
+			}
+			return nil
+		}}, nil
+	}
 	a.Locked, a.NotesMax, a.CompletedMax = c.Cycle.Locked, int(c.Cycle.NotesMax), int(c.Cycle.CompletedMax)
 	a.Waking.Min, a.Waking.Max = time.Duration(c.Cycle.NextWake.Min), time.Duration(c.Cycle.NextWake.Max)
 	a.Config = c.Held()
@@ -141,8 +154,13 @@ func (r *rig) cycle(a *agent.Agent) string {
 	defer cancel(nil)
 	r.stop = cancel
 	report, err := a.RunOnce(ctx)
+	if _, dies := a.Disk.(*disktest.Faulty); !dies && !errors.As(err, new(*agent.Conflict)) {
+		r.must(err)
+		return report.Cycle
+	}
+	newest, err := r.home.Newest()
 	r.must(err)
-	return report.Cycle
+	return newest
 }
 
 // random is a model that does all sorts of things, and at last is done.
@@ -150,7 +168,7 @@ func (r *rig) random(most int) asker {
 	asked := 0
 	return func(req model.Request) (model.Reply, error) {
 		if asked++; asked >= most {
-			return act(req, "done", `{"summary":"seen {{step1.content}}"}`), nil
+			return act(req, "done", `{"summary":"seen {{step1.content}}","evidence":[{"step":1,"quote":"did"},{"step":2,"quote":"words <here> & there"}]}`), nil
 		}
 		i, n := asked, r.rnd.IntN(100)
 		note := fmt.Sprintf(`"task_scratchpad":"fact %d"`, i)
@@ -194,6 +212,8 @@ func (r *rig) random(most int) asker {
 			switch {
 			case n < 10:
 				return act(req, "effect", `{"label":"kill"}`), nil
+			case n > 80:
+				return act(req, "effect", `{"label":"edit","task_scratchpad":"it gave","evidence":[{"step":1,"quote":"of all"}]}`), nil
 			case n < 20:
 				return model.Reply{}, errors.New("the model is away: 503 <busy>")
 			case n < 30:
