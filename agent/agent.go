@@ -90,6 +90,8 @@ type Report struct {
 	Tokens     int
 	Took       time.Duration
 	Task       string // the verdict
+	about      string // of which task
+	unmet      []string
 	// Err is why the cycle did not end with done, nil where it did.
 	Err error
 	// Silent says that the cycle failed as the model gave no reply at all, before any

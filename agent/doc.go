@@ -34,6 +34,8 @@
 //   - agent (here) is the cycle. [Keeper] wakes, settles and saves; [Agent] runs.
 //   - agent/conversation decides what the model sees, agent/model asks it; dialogue.go,
 //     view.go and talk.go here are between the two.
+//   - agent/check tests what a task carries beside it before it counts as done: prove.go.
+//     guard.go and dispatcher/checked.go keep what a person gave a check.
 //   - agent/history keeps versions of the workspace, as a cycle finds and leaves it:
 //     version.go. rewind.go puts them and the memory back: a cycle without a model.
 //   - agent/made keeps copies of what cycles were made of, which their journals

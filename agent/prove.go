@@ -31,6 +31,7 @@ type Checks struct {
 // proof is what testing came to.
 type proof struct {
 	task         string // the verdict, "" where nothing was tested
+	about        string // of which task
 	unmet, flaky []string
 }
 
@@ -56,7 +57,7 @@ func (c *cycle) prove(ctx context.Context, step int) ([]dispatcher.Unmet, error)
 
 // test tests checks, journals what comes of each and makes the verdict of it.
 func (c *cycle) test(ctx context.Context, step int, task string, list []check.Check) (failed []dispatcher.Unmet, err error) {
-	c.proof = proof{}
+	c.proof = proof{about: task}
 	proven := false
 	tested := c.tested
 	if c.Past != nil {

@@ -33,7 +33,7 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 		why = &Failed{slept.Unmet}
 	}
 	return Report{
-		Cycle: w.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: why, Task: slept.Task,
+		Cycle: w.id, Outcome: slept.Outcome, Exit: slept.Exit, Err: why, Task: slept.Task, about: w.proof.about, unmet: slept.Unmet,
 		Iterations: w.iteration(), Tokens: w.tokens(), Took: took,
 		Silent: w.heard.silent() && (slept.Outcome == journal.Failed || slept.Outcome == journal.Limited),
 	}, err

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"rouse/agent/notify"
 	"rouse/home"
 	"rouse/internal/sandbox"
 	"rouse/internal/text"
@@ -31,6 +33,8 @@ type Summary struct {
 	Refused    int       `json:"refused_calls"`
 	Began      time.Time `json:"began"`
 	PID        int       `json:"pid,omitempty"` // of an awake cycle
+	// Delivery says whether what it had to tell has arrived.
+	Delivery string `json:"delivery"`
 	// Unmet are the checks that did not hold, each with what was seen, and Flaky those
 	// that held at a second try.
 	Unmet []string `json:"unmet,omitempty"`
@@ -104,6 +108,41 @@ func Summaries(h home.Home, limit int) ([]Summary, error) {
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// Verdicts are the newest cycles, as [Summaries] has them, with what the ledger of
+// notifications says, which is written after they sleep.
+func Verdicts(h home.Home, limit int) ([]Summary, error) {
+	list, err := Summaries(h, limit)
+	came := (&notify.Notifier{Path: h.Told()}).Deliveries()
+	for i, s := range list {
+		list[i].Delivery = cmp.Or(came[s.Cycle], notify.Nothing)
+	}
+	return list, err
+}
+
+// VerdictsOver counts the cycles of each verdict, from one cycle to another, in words.
+func VerdictsOver(h home.Home, from, to string) string {
+	ids, _ := h.Cycles(0)
+	count := map[string]int{}
+	for _, id := range ids {
+		if id >= from && id <= to {
+			count[VerdictOf(h, id)]++
+		}
+	}
+	var words []string
+	for _, v := range []string{journal.TaskProven, journal.TaskClaimed, journal.TaskFailed} {
+		if count[v] > 0 {
+			words = append(words, fmt.Sprintf("%d %s", count[v], v))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// VerdictOf is what became of the task of one cycle, "" where nobody knows.
+func VerdictOf(h home.Home, cycle string) string {
+	s, _ := summary(h, cycle) // its journal may be gone
+	return s.Task
 }
 
 func summary(h home.Home, id string) (Summary, error) {

@@ -66,6 +66,7 @@ func (a *Agent) tell(r Report, err error) {
 	}
 	ctx := context.Background()
 	_ = a.Notify.Cycle(ctx, o)
+	_ = a.Notify.Tested(ctx, notify.Tested{Cycle: r.Cycle, Task: r.Task, About: r.about, Unmet: r.unmet})
 	if errors.As(r.Err, new(*Stopped)) {
 		TellStop(ctx, a.Home, a.Notify)
 	}

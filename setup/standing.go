@@ -125,6 +125,7 @@ func (s *Setup) addSlots(st *Standing) {
 	st.problem(err)
 	if sum.Last != nil {
 		last := SlotOf(*sum.Last)
+		last.Task = agent.VerdictOf(s.Home, last.Cycle)
 		st.LastSlot = &last
 	}
 	if now := s.Now().Round(0); !sum.Next.IsZero() {
@@ -214,6 +215,8 @@ type Slot struct {
 	// slot is tried again.
 	Attempt int       `json:"attempt,omitempty"`
 	Again   time.Time `json:"again,omitzero"`
+	// Task is the verdict of the cycle.
+	Task string `json:"task,omitempty"`
 }
 
 // Asked is the status of a wake that a cycle asked for and that is yet to come.
@@ -221,7 +224,7 @@ const Asked schedule.Status = "asked"
 
 // SlotOf is a slot as people are shown it.
 func SlotOf(r schedule.Record) Slot {
-	return Slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time, r.Attempt, r.Again}
+	return Slot{r.Slot, r.Last, r.N(), r.Cron, r.Status, r.Reason, r.Cycle, r.Exit, r.Error, r.Time, r.Attempt, r.Again, ""}
 }
 
 // NewestSlots are the newest slots, at most limit or with 0 all, the newest first,
@@ -233,7 +236,11 @@ func (s *Setup) NewestSlots(limit int) ([]Slot, error) {
 	}
 	list := []Slot{}
 	for _, r := range slices.Backward(all) {
-		if list = append(list, SlotOf(r)); len(list) == limit {
+		slot := SlotOf(r)
+		if slot.Cycle != "" {
+			slot.Task = agent.VerdictOf(s.Home, slot.Cycle)
+		}
+		if list = append(list, slot); len(list) == limit {
 			break
 		}
 	}

@@ -102,7 +102,10 @@ func (w World) once(ctx context.Context, c Check) (seen string, err error) {
 		out := w.Redact.Writer(ends) // what may begin a secret at the end is left out
 		err = w.Run(ctx, c, tools.Call{Output: out, Started: w.Started})
 		head, tail, _ := ends.Kept()
-		return last(string(head) + string(tail)), err
+		if seen = last(string(head) + string(tail)); seen == "" && err == nil {
+			seen = "exit code 0"
+		}
+		return seen, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("no answer within %s", c.Timeout))
 	defer cancel()

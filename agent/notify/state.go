@@ -24,7 +24,8 @@ const (
 type state struct {
 	V        int       `json:"v"`
 	Incident *incident `json:"incident,omitempty"`
-	Told     []string  `json:"told,omitempty"` // keys of [Notifier.Tell]
+	Told     []string  `json:"told,omitempty"`  // keys of [Notifier.Tell]
+	Tasks    []task    `json:"tasks,omitempty"` // that failed
 	Messages []Status  `json:"messages,omitempty"`
 }
 

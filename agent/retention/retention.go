@@ -179,6 +179,9 @@ func (s Store) outcome(c *cycle) (outcome string, settled bool) {
 	if !ok {
 		return "", false
 	}
+	if sleep.Task == journal.TaskFailed {
+		return journal.Failed, true
+	}
 	return sleep.Outcome, true
 }
 

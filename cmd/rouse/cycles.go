@@ -32,7 +32,7 @@ func newest(all bool) int {
 }
 
 func (a *app) cycles(h home.Home, limit int) error {
-	list, err := agent.Summaries(h, limit)
+	list, err := agent.Verdicts(h, limit)
 	if err != nil {
 		return fmt.Errorf("cycles: %w", err)
 	}

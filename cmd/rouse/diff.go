@@ -83,7 +83,15 @@ func (a *app) diff(args []string, unified bool) error {
 		return err
 	}
 	a.printDiff(list, moved)
+	a.printVerdicts(h, id, id)
 	return nil
+}
+
+// printVerdicts shows what became of the tasks of cycles.
+func (a *app) printVerdicts(h home.Home, from, to string) {
+	if words := agent.VerdictsOver(h, from, to); words != "" {
+		fmt.Fprintln(a.stdout, "tasks: "+words)
+	}
 }
 
 func (a *app) restore(args []string, key string) error {

@@ -57,6 +57,7 @@ func (a *app) diffNight(args []string, onlyFiles, unified bool) error {
 			return err
 		}
 		a.printDiff(keys, moved)
+		a.printVerdicts(h, from, to)
 	}
 	a.printFiles(files)
 	for _, c := range files {

@@ -54,7 +54,7 @@ const (
 )
 
 func (s *screen) paint(code, text string) string {
-	if !s.color {
+	if !s.color || code == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
@@ -105,9 +105,19 @@ func (p *progress) event(e journal.Event) {
 	case *journal.Intent:
 		p.call = text.Line(fmt.Sprintf("%d  %s %s", d.Step, d.Tool, d.Args), max(20, p.err.width-24))
 		p.doing(p.call + " …")
+	case *journal.Checked:
+		p.checked(d)
 	case *journal.Result:
 		p.result(d)
 	}
+}
+
+func (p *progress) checked(c *journal.Checked) {
+	mark := p.err.paint(green, "holds")
+	if !c.OK {
+		mark = p.err.paint(red, text.Line(c.Seen, 200))
+	}
+	p.line(fmt.Sprintf("check  %s  %s", text.Line(c.Check, max(20, p.err.width-24)), mark))
 }
 
 func (p *progress) result(r *journal.Result) {
@@ -170,14 +180,11 @@ func (p *progress) close(r agent.Report) {
 	if errors.Is(r.Err, agent.ErrIdle) {
 		fmt.Fprintf(p.out.w, "nothing to do: %s\n", agent.Nothing)
 	}
-	color := green
-	if r.Exit != 0 {
-		color = red
-	}
+	color := outcomeColor(agent.Summary{Outcome: r.Outcome, Exit: r.Exit, Task: r.Task})
 	changed := "nothing changed"
 	if len(p.changed) > 0 {
 		changed = "changed " + strings.Join(p.changed, ", ")
 	}
-	fmt.Fprintf(p.out.w, "%s in %s: %d iterations, %d tokens, %s\n",
-		p.out.paint(color, r.Outcome), r.Took.Round(time.Millisecond), r.Iterations, r.Tokens, changed)
+	fmt.Fprintf(p.out.w, "%s%s in %s: %d iterations, %d tokens, %s\n",
+		p.out.paint(color, r.Outcome), taskWord(r.Task, *p.out), r.Took.Round(time.Millisecond), r.Iterations, r.Tokens, changed)
 }

@@ -63,11 +63,12 @@ save the memory.
 On a terminal it shows what it does. Otherwise it prints nothing if all is well, and
 one line on standard error if not, as suits cron.
 
-Exit codes: 0 done or nothing to do, 1 the cycle failed, 2 configuration or unreadable
+Exit codes: 0 done or nothing to do, 1 the cycle or a check of its task failed, 2 configuration or unreadable
 memory, 3 a limit came before done, 75 another cycle is awake, 130 or 143 a signal
 ended it; the memory is saved in each of these but 2 and 75.`,
 		Example: `  rouse run
   rouse run --task 'Summarise the newest file in the workspace'
+  rouse run --task 'Write report.csv' --check 'test -s report.csv'
   */15 * * * * /home/me/agent/bin/run.sh`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.tasked = c.Flags().Changed("task")

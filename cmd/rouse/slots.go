@@ -7,6 +7,7 @@ import (
 
 	"rouse/agent/schedule"
 	"rouse/internal/text"
+	"rouse/journal"
 	"rouse/setup"
 )
 
@@ -43,12 +44,15 @@ func (a *app) slots(s *setup.Setup, limit int) error {
 
 // slotLine is one slot in words.
 func slotLine(s setup.Slot, out screen) string {
-	color := green
+	color := ""
 	switch s.Status {
 	case schedule.Missed, schedule.Unknown:
 		color = red
 	case schedule.Skipped, schedule.Waiting, schedule.Running, setup.Asked:
 		color = yellow
+	}
+	if s.Task == journal.TaskProven {
+		color = green
 	}
 	if s.Exit != nil && *s.Exit != 0 {
 		color = red
@@ -58,7 +62,7 @@ func slotLine(s setup.Slot, out screen) string {
 		row += fmt.Sprintf("  %d slots up to %s", s.Count, s.Last.Format("2006-01-02 15:04:05"))
 	}
 	if s.Cycle != "" {
-		row += "  cycle " + s.Cycle
+		row += "  cycle " + s.Cycle + taskWord(s.Task, out)
 	}
 	if s.Exit != nil && *s.Exit != 0 {
 		row += fmt.Sprintf("  exit %d", *s.Exit)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/agent/notify"
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -57,7 +58,7 @@ func (a *app) status(h home.Home, _ []string) error {
 	if st.Archived, err = agent.Moved(h, ""); err != nil {
 		return err
 	}
-	cycles, err := agent.Summaries(h, 1)
+	cycles, err := agent.Verdicts(h, 1)
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
@@ -144,8 +145,11 @@ func cycleLine(c agent.Summary, out screen, now time.Time) string {
 	}
 	took := time.Duration(c.Ms) * time.Millisecond
 	line += fmt.Sprintf("  exit %-3d  %2d iterations  %6d tokens  %8s", c.Exit, c.Iterations, c.Tokens, took)
-	if color, ok := map[string]string{journal.TaskProven: green, journal.TaskClaimed: "", journal.TaskFailed: red}[c.Task]; ok {
-		line += "  " + out.paint(color, "task "+c.Task)
+	line += taskWord(c.Task, out)
+	if c.Delivery == notify.Undelivered {
+		line += "  " + out.paint(red, "delivery failed")
+	} else if c.Delivery == notify.Delivered {
+		line += "  delivered"
 	}
 	if n := len(c.Flaky); n > 0 {
 		line += "  " + out.paint(yellow, text.Count(n, "flaky check"))
@@ -180,10 +184,25 @@ func outcomeColor(c agent.Summary) string {
 	switch {
 	case c.Outcome == agent.Awake:
 		return yellow
-	case c.Exit == 0 && c.Outcome != agent.Interrupted:
+	case c.Exit != 0 || c.Outcome == agent.Interrupted:
+		return red
+	case c.Task == journal.TaskProven:
 		return green
 	}
-	return red
+	return "" // nobody tested it
+}
+
+// taskWord is the verdict on a task, of which only one is green.
+func taskWord(task string, out screen) string {
+	switch task {
+	case journal.TaskProven:
+		return "  " + out.paint(green, "task proven")
+	case journal.TaskClaimed:
+		return "  task claimed"
+	case journal.TaskFailed:
+		return "  " + out.paint(red, "task failed")
+	}
+	return ""
 }
 
 // withJSON gives a verb the flag --json.
