@@ -4,7 +4,22 @@ import (
 	"fmt"
 
 	"rouse/internal/text"
+	"rouse/scratchpad"
 )
+
+// End says how the run ended, before the cycle sleeps.
+type End struct {
+	Outcome string `json:"outcome"`
+	Exit    int    `json:"exit"`
+	Error   string `json:"error,omitempty"`
+	// Changes are the last changes of the memory.
+	Changes []scratchpad.Change `json:"changes,omitempty"`
+	// Task is the verdict, where checks were tested.
+	Task string `json:"task,omitempty"`
+	// Unmet are the checks that do not hold, and Flaky those that held at a second try.
+	Unmet []string `json:"unmet,omitempty"`
+	Flaky []string `json:"flaky,omitempty"`
+}
 
 // Verdicts on a cycle's task.
 const (
