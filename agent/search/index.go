@@ -35,14 +35,10 @@ const busy = 10 * time.Second
 
 // fill opens the index and takes in what is new, while nobody else does.
 func (x *Index) fill(ctx context.Context, path string) error {
-	patience := disk.Patient
-	if x.Patience > 0 {
-		patience = x.Patience
-	}
 	unlock := func() {}
 	if path != "" {
 		var err error
-		unlock, err = disk.LockFolder(ctx, x.Home.Logs(), patience)
+		unlock, err = disk.LockFolder(ctx, x.Home.Logs(), cmp.Or(x.Patience, time.Minute))
 		if errors.Is(err, disk.ErrHeld) {
 			x.note = "another search is filling the index: what it has so far"
 			return x.connect(path)
@@ -128,13 +124,14 @@ func (x *Index) change(do func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// isDamage says that an index is not what it should be, so that another one is made.
+// isDamage says that an index is not what it should be, or takes the disk's last room,
+// so that another one is made.
 func isDamage(err error) bool {
 	if err == nil || errors.Is(err, errOther) {
 		return err != nil
 	}
 	switch code(err) {
-	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_ERROR, lib.SQLITE_SCHEMA, lib.SQLITE_FORMAT, lib.SQLITE_MISMATCH, lib.SQLITE_CONSTRAINT:
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_ERROR, lib.SQLITE_SCHEMA, lib.SQLITE_FORMAT, lib.SQLITE_MISMATCH, lib.SQLITE_CONSTRAINT, lib.SQLITE_FULL:
 		return true
 	}
 	return false
@@ -161,7 +158,7 @@ func (x *Index) discard(ctx context.Context, path string, err error) error {
 	if now, failed := os.Lstat(path); failed == nil && x.file != nil && !os.SameFile(now, x.file) {
 		return err
 	}
-	return cmp.Or(x.Home.DropSearch(disk.Or(x.Disk)), err)
+	return cmp.Or(x.Home.DropSearch(disk.OS{}), err)
 }
 
 // explain says in words what SQLite met.

@@ -43,7 +43,7 @@ func span(cycle string, s source) (from, to int64) {
 
 func number(cycle string, s source, place int, k Kind) int64 {
 	from, _ := span(cycle, s)
-	return from | int64(place%maxRows)<<placeAt | int64(slices.Index(Kinds(), k))
+	return from | int64(place&(maxRows-1))<<placeAt | int64(slices.Index(Kinds(), k))
 }
 
 // parts are what a number is made of.

@@ -60,11 +60,11 @@ func (x Index) recall(ctx context.Context, a recallArgs) (string, error) {
 	if len(found.Hits) == 0 {
 		said = "Nothing was noted or done about that.\n"
 	}
-	return said + lines(found.Hits) + found.Note, nil
+	return said + listed(found.Hits) + found.Note, nil
 }
 
-// lines are the first hits, each text once.
-func lines(hits []Hit) string {
+// listed are the first hits, each text once.
+func listed(hits []Hit) string {
 	var b strings.Builder
 	var told []string
 	for _, h := range hits {

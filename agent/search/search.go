@@ -83,15 +83,15 @@ type Found struct {
 type Index struct {
 	Home   home.Home
 	Redact *redact.Redactor
-	Disk   disk.FS          // nil is the machine's
 	Now    func() time.Time // nil is time.Now
 	// Patience is how long to fill it, and to wait where somebody else does, before
-	// what there is has to do; 0 is as long as it takes.
+	// what there is has to do; 0 is as long as it takes, and a minute.
 	Patience time.Duration
 
-	db   *sql.DB
-	file os.FileInfo // of the database
-	note string
+	db    *sql.DB
+	file  os.FileInfo // of the database
+	lines lines
+	note  string
 }
 
 // QueryError says what is wrong with a query.
@@ -163,7 +163,7 @@ func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err er
 			return f, err
 		}
 		h.Cycle, h.source, h.Kind = parts(number)
-		h.Time, h.Excerpt = time.UnixMilli(at), x.excerpt(&h.text, cmp.Or(q.Bytes, 200))
+		h.Time, h.ID, h.Excerpt = time.UnixMilli(at), x.Redact.String(h.ID), x.excerpt(&h.text, cmp.Or(q.Bytes, 200))
 		f.Hits = append(f.Hits, h)
 	}
 	if f.More = q.Limit > 0 && len(f.Hits) > q.Limit; f.More {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/redact"
@@ -366,6 +368,30 @@ func TestSince(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// What somebody else wrote into the files does no harm, and hides nothing.
+func TestPoisoned(t *testing.T) {
+	r := newRig(t)
+	event := func(rest string) string { return `{"v":1,"seq":1,"time":"2026-04-01T12:00:00Z",` + rest + "}\n" }
+	write := func(path string, lines ...string) { r.must(os.WriteFile(path, []byte(strings.Join(lines, "")), 0o600)) }
+	write(r.Home.Journal(r.id(1)), "\xff\x00\n", strings.Repeat("[", 100_000)+"\n", "{\n",
+		event(`"event":"result","tool":"shell","ok":true,"content":"plum `+strings.Repeat("x", maxLine)+`"`),
+		event(`"event":"note","step":1e99,"text":"plum"`),
+		event("\"event\":\"note\",\"text\":\"\xff\\u001b]0;plum\\u202e \\ud800\""),
+		strings.Replace(event(`"event":"note","text":"plum of the year 9999"`), "2026-04-01T12:00:00Z", "9999-12-31T23:59:59-12:00", 1),
+		event(`"event":"state","changes":[{"op":"extend","key":"completed_tasks","value":[[["plum"]],{"task":{"a":"plum"},"summary":["x"]},null]}]`),
+		event(`"event":"note","text":"plum at the end, cut off`))
+	write(r.Home.Journal("99999999_999999"), event(`"event":"note","text":"plum"`))
+	write(r.Home.Archive(), fmt.Sprintf(`{"cycle":%q,"n":-7,"entry":"a negative plum"}`+"\n", r.id(2)), `{"cycle":"plum","n":1,"entry":"plum"}`+"\n", "plum")
+	write(r.Home.DroppedNotes(), "plum\n--- dropped from the notes by cycle ../../plum\nplum\n")
+	r.must(unix.Mkfifo(r.Home.Journal(r.id(3)), 0o600))
+	r.want("plum", "2 task", "1 task", "1 task", "1 note", "1 note")
+	f, err := r.Find(context.Background(), Query{Text: "plum"})
+	r.must(err)
+	if _, err := json.Marshal(f.Hits); err != nil || strings.ContainsAny(fmt.Sprint(f.Hits), "\x1b\u202e") {
+		t.Errorf("%v: %+v", err, f.Hits)
 	}
 }
 

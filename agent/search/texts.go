@@ -1,13 +1,14 @@
 package search
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
 	"iter"
 	"slices"
 	"strings"
 	"time"
 
-	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -29,29 +30,59 @@ const (
 
 // texts are what a journal says that can be found.
 type texts struct {
-	rows []row
-	size int
-	done bool // a task was completed
+	clean func(string) string
+	began time.Time
+	rows  []row
+	size  int
+	done  bool // a task was completed
 }
 
-// read gives the texts of a journal, and says whether its cycle slept. The error is
-// for one that cannot be opened.
-func read(events iter.Seq2[journal.Event, error]) (rows []row, slept bool, err error) {
-	var t texts
-	for e, failed := range events {
-		if failed != nil {
-			if t.rows == nil {
-				err = failed
-			}
-			break
-		}
-		if t.size > maxAll || len(t.rows) == maxRows {
+// read gives the texts of a journal, and says whether its cycle slept.
+func (t *texts) read(events iter.Seq2[journal.Event, error]) (rows []row, slept bool) {
+	for e, err := range events {
+		if err != nil || t.size > maxAll || len(t.rows) == maxRows {
 			break
 		}
 		_, slept = e.Data.(*journal.Sleep)
 		t.take(e)
 	}
-	return t.rows, slept, err
+	return t.rows, slept
+}
+
+// lines are those of a file, but for what is too long to be one of ours: to read it
+// would take thirty times as much memory.
+type lines struct {
+	r    *bufio.Reader
+	rest []byte
+}
+
+// maxLine is the longest line that is read, in bytes.
+const maxLine = 4 << 20
+
+// Reset begins with another file.
+func (l *lines) Reset(r io.Reader) {
+	if l.r == nil {
+		l.r = bufio.NewReaderSize(nil, maxLine)
+	}
+	l.r.Reset(r)
+	l.rest = nil
+}
+
+// Read is that of a journal.
+func (l *lines) Read(p []byte) (n int, err error) {
+	for long := false; len(l.rest) == 0; {
+		line, err := l.r.ReadSlice('\n')
+		if full := err == bufio.ErrBufferFull; full || long {
+			long = full
+			continue
+		}
+		if l.rest = line; err != nil && len(line) == 0 {
+			return 0, err
+		}
+	}
+	n = copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
 }
 
 func (t *texts) take(e journal.Event) {
@@ -73,9 +104,12 @@ func (t *texts) take(e journal.Event) {
 
 // add takes in a text, of a kind but once.
 func (t *texts) add(r row) {
-	r.text = text.CutBytes(r.text, maxText)
+	r.text = t.clean(r.text)
+	if y := r.at.Year(); y < 1 || y > 9998 { // which has no JSON in some time zones
+		r.at = t.began
+	}
 	same := func(o row) bool { return o.kind == r.kind && o.text == r.text }
-	if strings.TrimSpace(r.text) == "" || (r.kind == Note || r.kind == Task) && slices.ContainsFunc(t.rows, same) {
+	if r.text == "" || (r.kind == Note || r.kind == Task) && slices.ContainsFunc(t.rows, same) {
 		return
 	}
 	t.size += len(r.text)
@@ -109,7 +143,7 @@ func (t *texts) state(at time.Time, changes []scratchpad.Change) {
 func (t *texts) finish(entry any) {
 	if m, ok := entry.(map[string]any); ok && m["summary"] != nil {
 		t.done = true
-		begun := task(m["task"])
+		begun := t.clean(task(m["task"]))
 		t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.kind == Task && r.text == begun })
 	}
 }

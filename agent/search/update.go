@@ -224,7 +224,7 @@ func (x *Index) take(tx *sql.Tx, files []file) error {
 		if first(cycle) == 0 {
 			return nil
 		}
-		_, err := insert.Exec(number(cycle, s, place, r.kind), text.Words(x.Redact.String(r.text)), r.at.UnixMilli(), r.step, r.ref)
+		_, err := insert.Exec(number(cycle, s, place, r.kind), r.text, r.at.UnixMilli(), r.step, r.ref)
 		return err
 	}
 	for _, f := range files {
@@ -254,7 +254,14 @@ func (x *Index) takeOne(tx *sql.Tx, f file, add add) (open bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		rows, slept, err := read(journal.Read(x.path(f.name)))
+		j, err := os.Open(x.path(f.name))
+		if err != nil {
+			return false, err
+		}
+		defer j.Close()
+		x.lines.Reset(j)
+		t := texts{clean: x.clean, began: began(f.name)}
+		rows, slept := t.read(journal.ReadFrom(&x.lines))
 		for i, r := range rows {
 			err = cmp.Or(err, add(f.name, journals, i, r))
 		}
@@ -270,9 +277,9 @@ func (x *Index) takeOne(tx *sql.Tx, f file, add add) (open bool, err error) {
 		return false, err
 	}
 	if i := slices.Index(x.others(), f.name); i > 0 {
-		return false, droppedNotes(lines, archive+source(i), add)
+		return false, x.droppedNotes(lines, archive+source(i), add)
 	}
-	return false, finished(lines, add)
+	return false, x.finished(lines, add)
 }
 
 // add takes in a text of a cycle.
@@ -300,13 +307,13 @@ func addedTo(path string, from int64) ([]byte, error) {
 }
 
 // finished takes in lines of the archive of tasks.
-func finished(lines []byte, add add) error {
+func (x *Index) finished(lines []byte, add add) error {
 	for f, err := range jsonl.Values[agent.Finished](bytes.NewReader(lines)) {
 		var entry any
 		if err != nil || json.Unmarshal(f.Entry, &entry) != nil {
 			continue
 		}
-		if err := add(f.Cycle, archive, f.N, row{Task, began(f.Cycle), 0, "", task(entry)}); err != nil {
+		if err := add(f.Cycle, archive, f.N, row{Task, began(f.Cycle), 0, "", x.clean(task(entry))}); err != nil {
 			return err
 		}
 	}
@@ -314,7 +321,7 @@ func finished(lines []byte, add add) error {
 }
 
 // droppedNotes takes in notes that were dropped, but for what they say of calls.
-func droppedNotes(lines []byte, s source, add add) error {
+func (x *Index) droppedNotes(lines []byte, s source, add add) error {
 	cycle, place := "", 0
 	for line := range strings.Lines(string(lines)) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), agent.DroppedBy); ok {
@@ -325,12 +332,15 @@ func droppedNotes(lines []byte, s source, add add) error {
 		if place++; strings.HasPrefix(line, "[TOOL") {
 			continue
 		}
-		if err := add(cycle, s, place, row{Note, began(cycle), 0, "", line}); err != nil {
+		if err := add(cycle, s, place, row{Note, began(cycle), 0, "", x.clean(line)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// clean is a text as the index has it: what is cut off has no part of a secret.
+func (x *Index) clean(s string) string { return text.CutBytes(text.Words(x.Redact.String(s)), maxText) }
 
 func (x *Index) now() time.Time { return clock.Now(x.Now) }
 
