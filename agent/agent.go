@@ -179,7 +179,7 @@ func (a *Agent) run(ctx context.Context, w *woken) ran {
 	if a.Past != nil {
 		a.Past.begin(c)
 	}
-	return c.ran(a.full(c.standing(ctx, limited(c.live(ctx)))))
+	return c.ran(a.full(c.standing(ctx, limited(a.Past.ends(c.live(ctx))))))
 }
 
 // live asks and acts until done, a limit or an error; nil means done.

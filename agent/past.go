@@ -34,12 +34,13 @@ type Past struct {
 	steps map[int]*dispatcher.Recorded
 	done  map[int][]*journal.Checked // what was tested, by step
 
-	lacks error // why it cannot go on
-	store *observation.Store
-	begun bool
-	at    int       // how many events are behind
-	step  int       // the last one that was made again
-	now   time.Time // as the cycle read it
+	lacks  error // why it cannot go on
+	store  *observation.Store
+	tidied bool
+	begun  bool
+	at     int       // how many events are behind
+	step   int       // the last one that was made again
+	now    time.Time // as the cycle read it
 }
 
 // ReadPast reads a cycle that is to be run again. The error says what is missing
@@ -72,6 +73,10 @@ func (p *Past) read() (err error) {
 		return errors.New("lines of its journal are not proven")
 	case p.end == nil:
 		return errors.New("its end is not in the journal: it was never saved")
+	case p.killed() && p.dialogue.talk == nil:
+		return errors.New("it was killed before it came to ask its model")
+	case p.killed() && p.halfway():
+		return errors.New("it was killed between two lines of one step")
 	case p.talked() && p.dialogue.talk == nil:
 		return errors.New("the journal does not say how its requests were made: it is of an older rouse")
 	}
@@ -101,6 +106,8 @@ func (p *Past) take(i int, e journal.Event) error {
 		p.of(d.Step).Result, p.of(d.Step).Line = d, e.Line
 	case *journal.Checked:
 		p.done[d.Step] = append(p.done[d.Step], d)
+	case *journal.Tidied:
+		p.tidied = true
 	case *journal.End:
 		p.end = d
 	case *journal.Sleep:
@@ -131,6 +138,36 @@ func (p *Past) hold(w *journal.Wake) error {
 		p.held[key] = value
 	}
 	return nil
+}
+
+// killed says that the cycle never came to sleep by itself.
+func (p *Past) killed() bool { return strings.HasPrefix(p.end.Error, "interrupted") }
+
+// settled says that the next cycle put this one to sleep.
+func (p *Past) settled() bool {
+	ids, err := p.home.Cycles(0)
+	i := slices.Index(ids, p.ID)
+	if err != nil || i < 1 {
+		return false
+	}
+	first, _ := journal.First(p.home.Journal(ids[i-1])) // one that cannot be read says nothing
+	w, ok := first.Data.(*journal.Wake)
+	return ok && w.Settled == p.ID
+}
+
+// halfway says that a cycle ended in the middle of a step that was no call of a tool.
+func (p *Past) halfway() (half bool) {
+	for _, e := range p.events {
+		switch e.Data.(type) {
+		case *journal.Reply, *journal.Note, *journal.State, *journal.Checked:
+			half = true
+		case *journal.Request, *journal.Intent, *journal.Result:
+			half = false
+		case *journal.End:
+			return half
+		}
+	}
+	return half
 }
 
 // talked says that the model was asked.
@@ -245,7 +282,7 @@ func (p *Past) begin(c *cycle) {
 	c.kept, c.guide, c.archive, c.models = then.kept, then.guide, then.archive, then.models
 	c.dispatcher.Kept, c.dispatcher.Parked, c.dispatcher.Past = c.kept != "", p.park, p.result
 	c.dispatcher.Contents = p.contents
-	c.reopened = strings.HasPrefix(p.end.Error, "interrupted") // nothing was tidied
+	c.reopened = !p.tidied && (p.killed() || p.settled()) // who settles a cycle does not tidy
 	c.speak(c.protocol())
 	p.begun = true
 }
@@ -380,6 +417,14 @@ func (p *Past) cut() bool {
 	default:
 		return !strings.HasPrefix(e.Error, dispatcher.ErrStuck.Error()) && !strings.Contains(e.Error, manyProblems)
 	}
+}
+
+// ends is how a run ended: one that was killed did not come to an end of its own.
+func (p *Past) ends(err error) error {
+	if p != nil && p.killed() {
+		return p.ending()
+	}
+	return err
 }
 
 // ending ends the cycle as it ended then.

@@ -103,7 +103,7 @@ func (r *rig) agent(m agent.Model, change func(*agent.Agent, *config.Config)) *a
 		case a.Label == "kill" && r.stop != nil:
 			r.stop(agent.Signal{Signal: syscall.SIGTERM})
 		case a.Label == "edit":
-			text := strings.Replace(r.read(r.home.Active()), "goals:", "edited: by a person\ngoals:", 1)
+			text := strings.Replace(r.read(r.home.Active()), "goals:", fmt.Sprintf("edited%d: by a person\ngoals:", r.ran), 1)
 			r.must(os.WriteFile(r.home.Active(), []byte(text), 0o600))
 		case a.Label == "same":
 			return tools.Result{OK: true, Content: "as ever"}
