@@ -191,7 +191,7 @@ func CopyOrder(dir, a, b string) int {
 	return last(a) - last(b)
 }
 
-// laterSync leaves the name of a pack to be made durable with that of its manifest.
+// laterSync leaves the name of a new pack to be made durable with that of its manifest.
 type laterSync struct{ disk.FS }
 
 // SyncDir does nothing.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -210,30 +211,26 @@ func parse(frame []byte) (*Version, error) {
 	if sum := sha256.Sum256(text[:at]); at == 0 || string(text[at:]) != "sum "+hex.EncodeToString(sum[:])+"\n" {
 		return nil, errors.New("its hash is another")
 	}
-	v, _, err := parseHead(text[:at])
-	return v, err
+	return parseHead(text[:at])
 }
 
-// parseHead reads what stands before the entries: also which packs these name.
-func parseHead(text []byte) (v *Version, packs []string, err error) {
+// parseHead reads what stands before the entries.
+func parseHead(text []byte) (*Version, error) {
 	rest, ok := bytes.CutPrefix(text, []byte(manifestHead))
 	if !ok {
-		return nil, nil, errors.New("it is of another program")
+		return nil, errors.New("it is of another program")
 	}
 	var head [5]string
 	for i, name := range []string{"version ", "parent ", "of ", "scanned ", "packs "} {
-		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		if head[i], ok = strings.CutPrefix(string(line), name); !ok || !whole {
-			return nil, nil, fmt.Errorf("it has no %s", name)
+		line, after, _ := bytes.Cut(rest, []byte("\n"))
+		if head[i], ok = strings.CutPrefix(string(line), name); !ok {
+			return nil, fmt.Errorf("it has no %s", name)
 		}
 		rest = after
 	}
-	v = &Version{ID: head[0], Parent: head[1], lines: rest}
-	v.Of, err = readName(head[2])
-	if err == nil {
-		v.Scanned, err = strconv.ParseInt(head[3], 10, 64)
-	}
-	return v, strings.Fields(head[4]), err
+	of, err := readName(head[2])
+	scanned, failed := strconv.ParseInt(head[3], 10, 64)
+	return &Version{ID: head[0], Parent: head[1], Of: of, Scanned: scanned, lines: rest}, cmp.Or(err, failed)
 }
 
 func parseEntry(line []byte) (e Entry, err error) {
@@ -271,14 +268,12 @@ func (s Store) namedPacks(id string) ([]string, error) {
 		return nil, err
 	}
 	defer dec.Close()
-	var text []byte
-	for buf := make([]byte, 4<<10); ; {
-		n, err := dec.Read(buf)
-		text = append(text, buf[:n]...)
-		if _, packs, failed := parseHead(text); failed == nil {
-			return packs, nil
+	for in := bufio.NewReader(dec); ; {
+		line, err := in.ReadString('\n')
+		if packs, ok := strings.CutPrefix(line, "packs "); ok && err == nil {
+			return strings.Fields(packs), nil
 		}
-		if err != nil || len(text) > maxManifest {
+		if err != nil {
 			return nil, damaged(id, err)
 		}
 	}

@@ -89,24 +89,15 @@ func (p *packer) end() error {
 	return cmp.Or(err, p.w.Flush())
 }
 
-// filling is a source that writes itself, so that a pack of any size is made as it
-// goes into its file.
-type filling func(w io.Writer) (int64, error)
-
-// WriteTo is what [io.Copy] calls.
-func (f filling) WriteTo(w io.Writer) (int64, error) { return f(w) }
-
-// Read is never called.
-func (filling) Read([]byte) (int, error) { return 0, errors.New("a pack is not read while it is made") }
-
-// writePack makes a pack of what fill adds, durable but for its name, which is so
-// with the manifest's. It gives the pack's size.
-func (s Store) writePack(id string, fill func(*packer) error) (int64, error) {
-	return disk.ReplaceFrom(laterSync{s.disk()}, s.pack(id), filling(func(w io.Writer) (int64, error) {
+// writePack makes a pack of what fill adds, as that goes into its file, and gives its size.
+func (s Store) writePack(d disk.FS, id string, fill func(*packer) error) (size int64, err error) {
+	err = disk.ReplaceBy(d, s.pack(id), 0o600, func(w io.Writer) error {
 		p := &packer{w: bufio.NewWriterSize(w, 256<<10)}
-		err := fill(p)
-		return p.at, cmp.Or(err, p.end())
-	}), 0o600)
+		err := cmp.Or(fill(p), p.end())
+		size = p.at
+		return err
+	})
+	return size, err
 }
 
 // openPack opens a pack and reads what is in it.

@@ -1,9 +1,9 @@
 package history
 
 import (
-	"bufio"
 	"cmp"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,13 +40,7 @@ func (s Store) Clear() error {
 	if err := s.remove(ids); err != nil {
 		return err
 	}
-	if _, err := s.collect(nil); err != nil {
-		return err
-	}
-	if head := filepath.Join(s.Dir, headName); disk.Exists(head) {
-		return s.disk().Remove(head)
-	}
-	return nil
+	return s.each(func(name string, _ fs.DirEntry) error { return s.disk().Remove(filepath.Join(s.Dir, name)) })
 }
 
 // newestGood is where in a list the newest version is that can be read, or the
@@ -196,16 +190,15 @@ func (s Store) repack(id string, live func(sum string) bool) error {
 	if dead*4 < bytes || dead == 0 {
 		return nil
 	}
-	_, err = disk.ReplaceFrom(s.disk(), s.pack(id), filling(func(w io.Writer) (int64, error) {
-		p := &packer{w: bufio.NewWriterSize(w, 256<<10)}
+	_, err = s.writePack(s.disk(), id, func(p *packer) error {
 		for _, e := range keep {
 			at := p.at
 			if _, err := io.Copy(p, io.NewSectionReader(f, e.at, e.size)); err != nil {
-				return p.at, err
+				return err
 			}
 			p.all = append(p.all, piece{e.sum, at, e.size})
 		}
-		return p.at, p.end()
-	}), 0o600)
+		return nil
+	})
 	return err
 }

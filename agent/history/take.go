@@ -179,7 +179,7 @@ func (s *Store) keep(c *scan, v *Version, t *Taken, size int64) error {
 		return err
 	}
 	if len(fresh) > 0 {
-		if t.Bytes, err = s.writePack(v.ID, func(p *packer) error { return c.pack(p, v.ID, fresh) }); err != nil {
+		if t.Bytes, err = s.writePack(laterSync{s.disk()}, v.ID, func(p *packer) error { return c.pack(p, v.ID, fresh) }); err != nil {
 			return err
 		}
 	}
@@ -243,6 +243,7 @@ const tries = 3
 // steady reads a file, again if it changes meanwhile, and makes of the entry what was
 // read. One that went has no kind then, one that cannot be read is left out.
 func (c *scan) steady(root *os.Root, e *Entry, read func(io.Reader) (string, error)) error {
+	var bad *os.PathError
 	for try := 1; ; try++ {
 		f, err := root.OpenFile(filepath.FromSlash(e.Path), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 		if errors.Is(err, os.ErrNotExist) {
@@ -253,15 +254,14 @@ func (c *scan) steady(root *os.Root, e *Entry, read func(io.Reader) (string, err
 			*e = out(*e, unreadable(err))
 			return nil
 		}
-		from := &source{f: f}
 		now, err := statOf(f, e.Path)
 		if err == nil && now.Kind == File && now.Size <= c.maxFile {
-			now.Is, err = read(from)
+			now.Is, err = read(f)
 		}
 		after, failed := statOf(f, e.Path)
 		f.Close()
 		switch {
-		case from.err != nil || failed != nil:
+		case failed != nil, errors.As(err, &bad) && bad.Op == "read":
 			*e = out(now, "unreadable")
 			return nil
 		case err != nil:
@@ -291,20 +291,6 @@ func statOf(f *os.File, path string) (Entry, error) {
 	e := entryOf(&st)
 	e.Path = path
 	return e, err
-}
-
-// source tells an error of the file from one of who reads it.
-type source struct {
-	f   *os.File
-	err error
-}
-
-func (s *source) Read(b []byte) (int, error) {
-	n, err := s.f.Read(b)
-	if err != nil && err != io.EOF {
-		s.err = err
-	}
-	return n, err
 }
 
 // named is how many files a warning names.

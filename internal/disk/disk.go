@@ -11,7 +11,6 @@
 package disk
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -57,51 +56,65 @@ func Or(f FS) FS {
 // point it holds either what it held before or data, whole. It writes a
 // temporary file in the same folder, syncs it, renames it, and syncs the folder.
 func Replace(f FS, name string, data []byte, perm fs.FileMode) error {
-	_, err := ReplaceFrom(f, name, bytes.NewReader(data), perm)
-	return err
+	return ReplaceBy(f, name, perm, writing(data))
 }
 
 // ReplaceFrom is [Replace] for data of any size, in constant memory. It gives
 // the number of bytes written.
-func ReplaceFrom(f FS, name string, data io.Reader, perm fs.FileMode) (int64, error) {
-	return commit(f, name, data, perm, f.Rename)
+func ReplaceFrom(f FS, name string, data io.Reader, perm fs.FileMode) (n int64, err error) {
+	err = ReplaceBy(f, name, perm, func(w io.Writer) error {
+		n, err = io.Copy(w, data)
+		return err
+	})
+	return n, err
+}
+
+// ReplaceBy is [Replace] for what fill writes.
+func ReplaceBy(f FS, name string, perm fs.FileMode, fill func(io.Writer) error) error {
+	return commit(f, name, fill, perm, f.Rename)
 }
 
 // Create is [Replace] for a name that must not exist yet: it never overwrites,
 // and fails with an error that is [fs.ErrExist] instead.
 func Create(f FS, name string, data []byte, perm fs.FileMode) error {
-	_, err := commit(f, name, bytes.NewReader(data), perm, func(tmp, name string) error {
+	return commit(f, name, writing(data), perm, func(tmp, name string) error {
 		if err := f.Link(tmp, name); err != nil {
 			return err
 		}
 		return f.Remove(tmp)
 	})
-	return err
 }
 
-func commit(f FS, name string, data io.Reader, perm fs.FileMode, publish func(tmp, name string) error) (int64, error) {
+func writing(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+func commit(f FS, name string, fill func(io.Writer) error, perm fs.FileMode, publish func(tmp, name string) error) error {
 	tmp := tempName(name)
-	n, err := writeSynced(f, tmp, data, perm)
+	err := writeSynced(f, tmp, fill, perm)
 	if err == nil {
 		err = publish(tmp, name)
 	}
 	if err != nil {
 		f.Remove(tmp)
-		return n, err
+		return err
 	}
-	return n, f.SyncDir(filepath.Dir(name))
+	return f.SyncDir(filepath.Dir(name))
 }
 
-func writeSynced(f FS, name string, data io.Reader, perm fs.FileMode) (int64, error) {
+func writeSynced(f FS, name string, fill func(io.Writer) error, perm fs.FileMode) error {
 	w, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	n, err := io.Copy(w, data)
+	err = fill(w)
 	if err == nil {
 		err = w.Sync()
 	}
-	return n, cmp.Or(err, w.Close())
+	return cmp.Or(err, w.Close())
 }
 
 // tempName names a temporary file beside name; [IsTemp] knows it again.

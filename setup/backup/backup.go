@@ -12,6 +12,7 @@ package backup
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
@@ -85,11 +86,14 @@ func Write(h home.Home, to, program string, now time.Time) (r Report, err error)
 	}
 	defer os.RemoveAll(scratch)
 	w.scratch = scratch
-	r.Bytes, err = disk.ReplaceFrom(disk.OS{}, to, w, 0o600)
-	if err != nil {
+	if err := disk.ReplaceBy(disk.OS{}, to, 0o600, w.write); err != nil {
 		return r, fmt.Errorf("backup: %w", err)
 	}
-	return r, nil
+	info, err := os.Stat(to)
+	if err == nil {
+		r.Bytes = info.Size()
+	}
+	return r, err
 }
 
 // writer writes a backup.
@@ -110,27 +114,11 @@ type held struct {
 	data []byte
 }
 
-// Read is never called: a writer writes itself.
-func (*writer) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// counted counts what is written.
-type counted struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counted) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
-}
-
-// WriteTo is what [io.Copy] calls.
-func (w *writer) WriteTo(to io.Writer) (int64, error) {
-	out := &counted{w: to}
-	zip, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+// write writes the backup.
+func (w *writer) write(to io.Writer) error {
+	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	w.tar = tar.NewWriter(zip)
 	head, err := json.Marshal(w.report.Head)
@@ -144,12 +132,9 @@ func (w *writer) WriteTo(to io.Writer) (int64, error) {
 		err = w.text(sumsName, w.sums.Bytes(), nil)
 	}
 	if err == nil {
-		err = w.tar.Close()
+		err = cmp.Or(w.tar.Close(), zip.Close())
 	}
-	if err == nil {
-		err = zip.Close()
-	}
-	return out.n, err
+	return err
 }
 
 // tries is how often the home is looked at until nothing moves on meanwhile.
