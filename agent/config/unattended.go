@@ -93,18 +93,8 @@ type Age time.Duration
 
 // UnmarshalYAML reads a number of days, or what [time.ParseDuration] reads.
 func (a *Age) UnmarshalYAML(n *yaml.Node) error {
-	v, err := ParseAge(n.Value)
-	if err != nil {
-		return fmt.Errorf("line %d: %w", n.Line, err)
-	}
-	*a = Age(v)
-	return nil
-}
-
-// ParseAge reads what [Age] is written as.
-func ParseAge(text string) (time.Duration, error) {
-	v, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
+	v, err := time.ParseDuration(n.Value)
+	if days, ok := strings.CutSuffix(n.Value, "d"); ok {
 		var whole int
 		whole, err = strconv.Atoi(days)
 		if whole > 36500 {
@@ -113,7 +103,8 @@ func ParseAge(text string) (time.Duration, error) {
 		v = time.Duration(whole) * 24 * time.Hour
 	}
 	if err != nil || v <= 0 {
-		return 0, fmt.Errorf("%q is not an age; write 30d or 12h", text)
+		return fmt.Errorf("line %d: %q is not an age; write 30d or 12h", n.Line, n.Value)
 	}
-	return v, nil
+	*a = Age(v)
+	return nil
 }

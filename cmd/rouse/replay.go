@@ -11,9 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent/budget"
-	"rouse/agent/config"
 	"rouse/agent/replay"
-	"rouse/home"
+	"rouse/agent/search"
 	"rouse/internal/text"
 	"rouse/setup"
 )
@@ -61,7 +60,7 @@ Exit codes: 0 the same, or all was asked; 1 not the same, no such cycle or the m
 			return a.decide(s, ids, o)
 		}),
 	}
-	c.Flags().StringVar(&o.since, "since", "", "all cycles of so long a time, such as 7d or 12h")
+	c.Flags().StringVar(&o.since, "since", "", "all cycles since then: 36h, 7d, 2026-04-01 or a cycle")
 	c.Flags().StringVar(&o.rules, "rules", "", "ask under the rules in this `FILE`")
 	c.Flags().StringVar(&o.model, "model", "", "ask the model of this `NAME`: one of model.fallback, or another one of the home's server")
 	c.Flags().StringVar(&o.money, "max-money", "", "spend no more than so much, as prices.yaml has it")
@@ -75,12 +74,11 @@ func (a *app) replayed(s *setup.Setup, args []string, since string) ([]string, e
 		id, err := pickCycle(s.Home, args)
 		return []string{id}, err
 	}
-	age, err := config.ParseAge(since)
+	first, err := search.Since(since, a.now())
 	if err != nil {
-		return nil, usage(fmt.Errorf("--since: %w", err))
+		return nil, usage(fmt.Errorf("--%w", err))
 	}
 	ids, err := s.Home.Cycles(0)
-	first := a.now().Add(-age).Format(home.CycleForm)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id < first })
 	slices.Reverse(ids)
 	return ids, err
