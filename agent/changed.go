@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"rouse/agent/made"
 	"rouse/agent/notify"
 	"rouse/internal/disk"
@@ -104,30 +106,33 @@ func (k *Keeper) changed(c *record) []journal.Changed {
 	}
 	for name, path := range k.watched() {
 		if now := disk.StampOf(path); now != c.left.stats[name] {
-			k.differs(c, name, k.sum(small(path)), now.Mod)
+			k.differs(c, name, k.sum(small(path)), path)
 		}
 	}
-	k.differs(c, madeBin, k.sum(listing(k.Home.Bin())), disk.StampOf(k.Home.Bin()).Mod)
+	k.differs(c, madeBin, k.sum(listing(k.Home.Bin())), k.Home.Bin())
 	if now := disk.StampOf(k.Home.Active()); now != c.left.stats[k.memory()] {
 		if hash, err := k.Home.Hash(); err == nil {
-			k.differs(c, k.memory(), hash, now.Mod)
+			k.differs(c, k.memory(), hash, k.Home.Active())
 		}
 	}
 	return c.left.found
 }
 
 // differs names a file that is not what it was at wake.
-func (k *Keeper) differs(c *record, name, is string, mtime time.Time) {
+func (k *Keeper) differs(c *record, name, is, path string) {
 	was := c.left.sums[name]
 	if is == was {
 		return
 	}
 	c.left.sums[name] = is
-	d := journal.Changed{File: name, Was: was, Is: is, Step: k.stepAt(c, mtime)}
+	d := journal.Changed{File: name, Was: was, Is: is, Step: k.stepOf(c, path)}
 	if name == k.memory() {
 		if now, _, err := k.Home.Load(); err == nil {
 			d.Keys = keysOf(c.base, now)
 		}
+	}
+	if name == k.Home.Rel(k.Home.Config()) && d.Step > 0 && c.trust != nil {
+		c.trust.ByTool = is
 	}
 	_ = k.changedFile(c, d)
 }
@@ -143,6 +148,19 @@ func (k *Keeper) sum(text string) string {
 // coarse is how far the time of a file may lie before that of a clock. Of two calls
 // that are nearer to each other the one is named in which that time lies.
 const coarse = 10 * time.Millisecond
+
+// stepOf is the call during which a file was written, by its time or else by the one that
+// no program can set; 0 as [Keeper.stepAt] has it.
+func (k *Keeper) stepOf(c *record, path string) int {
+	if step := k.stepAt(c, disk.StampOf(path).Mod); step > 0 {
+		return step
+	}
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return 0
+	}
+	return k.stepAt(c, time.Unix(0, st.Ctim.Nano()))
+}
 
 // stepAt is the call during which something was written, 0 where that was during
 // none: then it was not a tool of ours, or one that outlived its call.

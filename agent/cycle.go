@@ -31,7 +31,7 @@ type cycle struct {
 	native    bool            // the model has called a tool natively
 	free      bool            // a task is to be chosen from the goals
 	saw       sights          // at wake, where somebody wants to know
-	given     []check.Check   // that no task carries
+	extra     []check.Check   // that no task carries
 	others    []Target        // models that were not asked yet
 	fallback  *journal.Model  // the one that is asked in place of the first
 }
@@ -89,7 +89,7 @@ func (c *cycle) choose(task string) error {
 	var changes []scratchpad.Change
 	switch {
 	case task != "":
-		changes = put(c.state, withChecks(task, c.Checks.Task))
+		changes = put(c.state, withChecks(task, c.given()))
 	case scratchpad.TaskText(c.state.CurrentTask()) != "":
 		return nil
 	case len(c.state.Pending()) > 0:
@@ -118,7 +118,7 @@ func (c *cycle) busy() bool {
 // queue puts the task of a slot behind what there is to do, unless it is there: else
 // what is pending would never have its turn.
 func (c *cycle) queue(task string) error {
-	item, is, pending := withChecks(task, c.Checks.Task), same(task), c.state.Pending()
+	item, is, pending := withChecks(task, c.given()), same(task), c.state.Pending()
 	change := scratchpad.Change{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{item}}
 	switch i := slices.IndexFunc(pending, is); {
 	case is(c.state.CurrentTask()) && carries(item): // the checks of the schedule hold

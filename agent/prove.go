@@ -48,7 +48,7 @@ func (c *cycle) proves() dispatcher.Proof {
 // nothing of it while it holds.
 func (c *cycle) prove(ctx context.Context, step int) ([]dispatcher.Unmet, error) {
 	task := c.state.CurrentTask()
-	list := slices.Clone(c.given)
+	list := slices.Clone(c.extra)
 	if checks, ok := dispatcher.ChecksOf(task); ok {
 		list = append(list, check.Must(checks)...)
 	}
@@ -144,7 +144,7 @@ func (c *cycle) attach() error {
 		return nil
 	}
 	if scratchpad.TaskText(task) == "" {
-		c.given = check.Must(c.Checks.Task)
+		c.extra = check.Must(c.Checks.Task)
 		return nil
 	}
 	return c.dispatcher.Change(set("current_task", withChecks(task, c.Checks.Task)))

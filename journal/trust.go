@@ -28,6 +28,9 @@ type Trust struct {
 	NotebookHash string `json:"notebook_sha256,omitempty"`
 	// Servers are the MCP servers by name, also those that are gone by now.
 	Servers map[string]TrustedServer `json:"servers,omitempty"`
+	// ByTool is rouse.yaml as a tool left it, as in [Sleep.Left]. It goes on from cycle to
+	// cycle, and means something while the file is that.
+	ByTool string `json:"by_tool,omitempty"`
 	// Written are files that a verb left so, as in [Sleep.Left]; not in journals.
 	Written map[string]string `json:"written,omitempty"`
 }

@@ -36,7 +36,12 @@ func (s *Setup) world(began time.Time) (check.World, error) {
 	exec := command.Exec{Runner: s.Runner(), Dir: s.Home.Folder(s.Config.Workspace), MaxOutput: int64(c.MaxOutput), Box: walls.Check()}
 	folder, get := s.folder(), web.Options{Timeout: time.Hour, Allow: c.HTTP.Allow, Ports: c.HTTP.Ports, Redact: s.Hidden()}
 	return check.World{
-		Run: func(ctx context.Context, k check.Check, call tools.Call) error { return run(ctx, exec, k, call) },
+		Run: func(ctx context.Context, k check.Check, call tools.Call) error {
+			if err := k.Unchanged(exec.Dir, walls.Writable()...); err != nil {
+				return fmt.Errorf("%w: %w", check.ErrStuck, err)
+			}
+			return run(ctx, exec, k, call)
+		},
 		Open: func(path string, own bool) (*os.File, error) {
 			if own {
 				return folder.OpenAny(path)
@@ -56,9 +61,6 @@ func (s *Setup) world(began time.Time) (check.World, error) {
 
 // run runs the command of a check.
 func run(ctx context.Context, exec command.Exec, k check.Check, call tools.Call) error {
-	if err := k.Unchanged(exec.Dir); err != nil {
-		return fmt.Errorf("%w: %w", check.ErrStuck, err)
-	}
 	if k.Own {
 		exec.Box = nil
 	}

@@ -55,6 +55,9 @@ func cycleOf(t *testing.T, h home.Home, m *says) (agent.Report, agent.Summary) {
 		t.Fatal(err)
 	}
 	ag.Model, ag.MaxIterations = m, min(ag.MaxIterations, 6)
+	for _, e := range s.Config.Schedule { // as its slot would have it
+		ag.Task, ag.Checks.Task, ag.Waking.Attempt = e.Task, []any{e.Check}, 1
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	if m.during == nil && strings.HasPrefix(m.actions[0], "SIGTERM ") {
@@ -205,5 +208,31 @@ func TestCheckWeakenedByShell(t *testing.T) {
 	}
 	if _, got := cycleOf(t, h, &says{actions: []string{done}}); got.Task != journal.TaskClaimed {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Where a tool can write rouse.yaml, its schedule proves nothing until a person has
+// written it, whatever the file's time says.
+func TestCheckWeakenedByConfig(t *testing.T) {
+	const (
+		strict = "schedule: [{cron: '@daily', task: write, check: 'false'}]\n"
+		easy   = `shell {"command":"echo \"schedule: [{cron: '@daily', task: write, check: 'true'}]\" > ../rouse.yaml; touch -d yesterday ../rouse.yaml","task_scratchpad":""}`
+	)
+	h := open(t, map[string]string{"rules.md": "x", "scratchpad/active.yaml": "", "rouse.yaml": strict}).Home
+	for i, want := range []string{journal.TaskFailed, journal.TaskFailed, journal.TaskClaimed, journal.TaskProven} {
+		switch i {
+		case 2: // the task of the strict check is done by a person
+			if err := os.WriteFile(h.Active(), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case 3:
+			text, err := os.ReadFile(h.Config())
+			if err = errors.Join(err, os.WriteFile(h.Config(), append(text, "# so it is to be\n"...), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, got := cycleOf(t, h, &says{actions: []string{[]string{easy, `shell {"command":"true","task_scratchpad":""}`}[min(i, 1)], done}}); got.Task != want {
+			t.Errorf("cycle %d: %+v, want task %s", i, got, want)
+		}
 	}
 }

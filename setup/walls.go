@@ -236,6 +236,14 @@ func (w *Walls) Check() *sandbox.Box {
 	}), w.Hosts)
 }
 
+// Writable are the folders in which tools write, where they do not write anywhere.
+func (w *Walls) Writable() []string {
+	if w == nil || w.Posture == config.Open {
+		return nil
+	}
+	return append(slices.Clone(w.tools.Write), w.tools.Temp, w.tools.Cache)
+}
+
 // Notebook gives the box of a notebook's process, which reads its folder and writes where
 // [local.Writable] says, and that of what makes its environment and installs packages, which reaches the package index.
 func (w *Walls) Notebook(dir string) (cells, install *sandbox.Box) {

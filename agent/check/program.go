@@ -13,11 +13,11 @@ import (
 	"rouse/internal/text"
 )
 
-// Unchanged says why a command proves nothing: it runs programs of a folder that tools can
-// write, and nobody said which they are, or they are others by now. A command can run more
+// Unchanged says why a command, which starts in dir, proves nothing: it runs programs of
+// that or another folder that tools can write, and nobody said which they are, or they are others by now. A command can run more
 // than what it names, and what that is nobody can tell.
-func (c Check) Unchanged(dir string) error {
-	files := programs(c.Argv, dir)
+func (c Check) Unchanged(dir string, others ...string) error {
+	files := programs(c.Argv, append([]string{dir}, others...))
 	if len(files) == 0 {
 		return nil
 	}
@@ -50,9 +50,9 @@ func add(w io.Writer, name string) error {
 	return err
 }
 
-// programs are the files in dir that a command names to run them: those that can be
-// executed, and those that are handed to an interpreter.
-func programs(argv []string, dir string) (files []string) {
+// programs are the files in folders that a command, which starts in the first of them,
+// names to run them: those that can be executed, and those that are handed to an interpreter.
+func programs(argv, dirs []string) (files []string) {
 	words := argv
 	if len(argv) > 1 && interprets(argv[0]) {
 		for _, arg := range argv[1:] {
@@ -63,7 +63,7 @@ func programs(argv []string, dir string) (files []string) {
 		word = strings.Trim(word, `'"`)
 		path := word
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, word)
+			path = filepath.Join(dirs[0], word)
 		}
 		info, err := os.Stat(path)
 		by := words[:i]
@@ -74,7 +74,7 @@ func programs(argv []string, dir string) (files []string) {
 		if err != nil || !info.Mode().IsRegular() || !run && (info.Mode()&0o111 == 0 || !strings.Contains(word, "/")) {
 			continue
 		}
-		if within(path, dir) && !slices.Contains(files, path) {
+		if slices.ContainsFunc(dirs, func(dir string) bool { return within(path, dir) }) && !slices.Contains(files, path) {
 			files = append(files, path)
 		}
 	}
