@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"strconv"
@@ -38,7 +37,7 @@ func (x *Index) fill(ctx context.Context, path string) error {
 	unlock := func() {}
 	if path != "" {
 		var err error
-		unlock, err = disk.LockFolder(ctx, x.Home.Logs(), cmp.Or(x.Patience, time.Minute))
+		unlock, err = disk.LockFolder(ctx, x.Home.Logs(), time.Minute)
 		if errors.Is(err, disk.ErrHeld) {
 			x.note = "another search is filling the index: what it has so far"
 			return x.connect(path)
@@ -51,11 +50,11 @@ func (x *Index) fill(ctx context.Context, path string) error {
 	if err := x.connect(path); err != nil {
 		return err
 	}
-	if err := x.update(ctx); err != nil {
+	err := x.update(ctx)
+	if err != nil {
 		x.db.Close()
-		return err
 	}
-	return nil
+	return err
 }
 
 // errOther is an index of another version, or a file that is none.
@@ -87,11 +86,10 @@ func (x *Index) connect(path string) (err error) {
 		return err
 	}
 	x.db.SetMaxOpenConns(1)
-	if err := x.prepare(); err != nil {
+	if err = x.prepare(); err != nil {
 		x.db.Close()
-		return err
 	}
-	return nil
+	return err
 }
 
 func (x *Index) prepare() error {
@@ -159,15 +157,4 @@ func (x *Index) discard(ctx context.Context, path string, err error) error {
 		return err
 	}
 	return cmp.Or(x.Home.DropSearch(disk.OS{}), err)
-}
-
-// explain says in words what SQLite met.
-func explain(err error) error {
-	switch code(err) {
-	case lib.SQLITE_FULL, lib.SQLITE_IOERR:
-		return fmt.Errorf("the disk is full or failing: %w", err)
-	case lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM:
-		return fmt.Errorf("it cannot be written: %w", err)
-	}
-	return err
 }

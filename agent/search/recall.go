@@ -47,7 +47,6 @@ func (x Index) recall(ctx context.Context, a recallArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	x.Patience = 10 * time.Second
 	said := ""
 	found, err := x.Find(ctx, q)
 	if err == nil && len(found.Hits) == 0 {

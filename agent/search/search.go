@@ -84,9 +84,6 @@ type Index struct {
 	Home   home.Home
 	Redact *redact.Redactor
 	Now    func() time.Time // nil is time.Now
-	// Patience is how long to fill it, and to wait where somebody else does, before
-	// what there is has to do; 0 is as long as it takes, and a minute.
-	Patience time.Duration
 
 	db    *sql.DB
 	file  os.FileInfo // of the database
@@ -116,7 +113,7 @@ func (x Index) Find(ctx context.Context, q Query) (Found, error) {
 	if f, err = x.find(ctx, "", match, q); err != nil {
 		return f, fmt.Errorf("search: %w", err)
 	}
-	f.Note = strings.TrimPrefix(f.Note+"; ", "; ") + fmt.Sprintf("without an index, as it cannot be kept: %v", explain(why))
+	f.Note = strings.TrimPrefix(f.Note+"; ", "; ") + fmt.Sprintf("without an index, as it cannot be kept: %v", why)
 	return f, nil
 }
 
@@ -133,7 +130,7 @@ func (x Index) find(ctx context.Context, path, match string, q Query) (f Found, 
 
 // ask asks an index that is filled.
 func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err error) {
-	order, kinds := "rowid DESC", 0
+	order, kinds, limit, end := "rowid DESC", 0, -1, int64(math.MaxInt64)
 	if q.Any {
 		order = "rank, rowid DESC"
 	}
@@ -142,11 +139,9 @@ func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err er
 			kinds |= 1 << i
 		}
 	}
-	limit := -1
 	if q.Limit > 0 {
 		limit = q.Limit + 1
 	}
-	end := int64(math.MaxInt64)
 	if q.Before != "" {
 		end = first(q.Before)
 	}
@@ -175,15 +170,11 @@ func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err er
 
 // once leaves out what left the memory where its cycle has it too.
 func once(hits []Hit) []Hit {
-	type key struct {
-		kind Kind
-		text string
-	}
-	has := map[key]bool{}
+	has := map[string]bool{}
 	for _, h := range hits {
-		has[key{h.Kind, h.text}] = has[key{h.Kind, h.text}] || h.source == journals
+		has[string(h.Kind)+h.text] = has[string(h.Kind)+h.text] || h.source == journals
 	}
-	return slices.DeleteFunc(hits, func(h Hit) bool { return h.source != journals && has[key{h.Kind, h.text}] })
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.source != journals && has[string(h.Kind)+h.text] })
 }
 
 // excerpt is a part of a text about the first mark in it, of which the marks are taken

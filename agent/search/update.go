@@ -178,14 +178,9 @@ func (x *Index) refresh(ctx context.Context, l look, watched []string, all bool)
 	if err := x.change(func(tx *sql.Tx) error { return x.clear(tx, slices.Collect(maps.Keys(had))...) }); err != nil {
 		return err
 	}
-	began := time.Now()
 	for some := range slices.Chunk(fresh, batch) {
 		if err := ctx.Err(); err != nil {
 			return err
-		}
-		if x.Patience > 0 && time.Since(began) > x.Patience {
-			x.note = "the index is not full yet: what it has of the newest cycles"
-			return nil
 		}
 		slices.Reverse(some) // FTS5 takes rows in their order at once
 		if err := x.change(func(tx *sql.Tx) error { return x.take(tx, some) }); err != nil {

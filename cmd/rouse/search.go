@@ -45,14 +45,22 @@ Exit codes: 0, 1 if nothing is found or it cannot be searched, 2 usage.`,
 	}
 	c.Flags().BoolVar(&all, "all", false, "print all of them")
 	c.Flags().StringVar(&since, "since", "", "of cycles that began since then: 36h, 7d, 2026-04-01 or a cycle")
-	c.Flags().StringVar(&kind, "kind", "", "of this kind alone: "+text.Join(search.Kinds(), ", ", func(k search.Kind) string { return string(k) }))
+	c.Flags().StringVar(&kind, "kind", "", "of this kind alone: "+strings.Join(kinds(), ", "))
+	_ = c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kinds(), cobra.ShellCompDirectiveNoFileComp))
 	return a.withJSON(c)
+}
+
+func kinds() (names []string) {
+	for _, k := range search.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 func (a *app) search(s *setup.Setup, q search.Query, since, kind string) (err error) {
 	if kind != "" {
-		if q.Kinds = []search.Kind{search.Kind(kind)}; !slices.Contains(search.Kinds(), q.Kinds[0]) {
-			return usage(fmt.Errorf("--kind %q: use one of those that rouse search --help lists", kind))
+		if q.Kinds = []search.Kind{search.Kind(kind)}; !slices.Contains(kinds(), kind) {
+			return usage(fmt.Errorf("--kind %q: use %s", kind, strings.Join(kinds(), ", ")))
 		}
 	}
 	if q.Since, err = search.Since(since, a.now()); err != nil {
