@@ -43,6 +43,9 @@ type Past struct {
 	now    time.Time // as the cycle read it
 }
 
+// ErrRewind says that a cycle was none.
+var ErrRewind = errors.New("it is a rewind, in which nothing ran")
+
 // ReadPast reads a cycle that is to be run again. The error says what is missing
 // for that.
 func ReadPast(h home.Home, cycle string) (*Past, error) {
@@ -68,7 +71,7 @@ func (p *Past) read() (err error) {
 	case p.sleep == nil:
 		return errors.New("it has not slept: it is awake, or the next wake settles it")
 	case p.sleep.Rewound != "":
-		return errors.New("it is a rewind, in which nothing ran")
+		return ErrRewind
 	case p.sleep.Unproven > 0 || p.sleep.Vouched != nil:
 		return errors.New("lines of its journal are not proven")
 	case p.end == nil:

@@ -49,9 +49,12 @@ func (s *Setup) asker(b *budget.Budget, name string) (*replay.Asker, error) {
 	}
 	m := s.modelNamed(name)
 	price, priced := prices.Of(m.Name)
-	if free := m.Provider == "offline"; free || !b.Limits.Money() {
-		priced = priced || free
-	} else if price, err = prices.Need(m.Name); err != nil {
+	if m.Provider == "offline" {
+		price, priced = budget.Price{}, true
+	} else if b.Limits.Money() {
+		price, err = prices.Need(m.Name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	client, err := s.client(m, s.Hidden(), false)

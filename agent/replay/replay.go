@@ -103,7 +103,11 @@ func Run(ctx context.Context, h home.Home, cycle string, o Options) (r Replayed,
 	watch := a.Watch
 	a.Watch = func(e journal.Event) { watch(e); c.add(e) }
 	report, err := a.RunOnce(ctx)
-	if lacks := past.Close(); lacks != nil {
+	lacks := past.Close()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errDiffers) {
+		return r, cause
+	}
+	if lacks != nil {
 		return r, &Impossible{cycle, lacks}
 	}
 	if err != nil && c.first == nil {

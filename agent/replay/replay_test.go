@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"rouse/agent"
@@ -130,6 +132,21 @@ func TestReplayDiffers(t *testing.T) {
 		if err != nil || got.Same || !strings.HasPrefix(got.First.String(), c.want) {
 			t.Errorf("%s: %v, %v, want %s", c.new, got.First, err, c.want)
 		}
+	}
+}
+
+// One that is told to end says that, and leaves nothing.
+func TestReplayInterrupted(t *testing.T) {
+	r := newRig(t, 1)
+	id := r.cycle(r.agent(r.random(4), nil))
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(agent.Signal{Signal: syscall.SIGTERM})
+	if _, err := Run(ctx, r.home, id, Options{}); !errors.As(err, new(agent.Signal)) {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Error(left, err)
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"rouse/agent"
 	"rouse/agent/budget"
 	"rouse/agent/replay"
 	"rouse/agent/search"
@@ -38,7 +40,8 @@ Nothing is carried out. What that costs is estimated first, and it is done only 
 it counts in the limits of the day and the month.
 
 Exit codes: 0 the same, or all was asked; 1 not the same, no such cycle or the model failed;
-2 it cannot be replayed, or usage; 3 stopped at --max-money or another limit.`,
+2 it cannot be replayed, or usage; 3 stopped at --max-money or another limit; 130 and 143
+ended by a signal.`,
 		Example: `  rouse replay
   rouse replay --since 7d
   rouse replay --since 7d --rules new.md
@@ -54,10 +57,12 @@ Exit codes: 0 the same, or all was asked; 1 not the same, no such cycle or the m
 			if err != nil {
 				return err
 			}
+			ctx, stop := untilSignal(syscall.SIGPIPE)
+			defer stop()
 			if o.rules+o.model == "" {
-				return a.replay(s, ids, o)
+				return interrupted(ctx, a.replay(ctx, s, ids, o))
 			}
-			return a.decide(s, ids, o)
+			return interrupted(ctx, a.decide(ctx, s, ids, o))
 		}),
 	}
 	c.Flags().StringVar(&o.since, "since", "", "all cycles since then: 36h, 7d, 2026-04-01 or a cycle")
@@ -84,13 +89,16 @@ func (a *app) replayed(s *setup.Setup, args []string, since string) ([]string, e
 	return ids, err
 }
 
-func (a *app) replay(s *setup.Setup, ids []string, o replayOptions) error {
+func (a *app) replay(ctx context.Context, s *setup.Setup, ids []string, o replayOptions) error {
 	if o.money != "" || o.yes {
 		return usage(errors.New("--max-money and --yes are for --rules and --model: nobody is asked else"))
 	}
 	list, code := []replay.Replayed{}, 0
 	for _, id := range ids {
-		r, err := s.Replay(context.Background(), id)
+		r, err := s.Replay(ctx, id)
+		if o.since != "" && errors.Is(err, agent.ErrRewind) {
+			continue
+		}
 		if errors.As(err, new(*replay.Impossible)) {
 			code = cmp.Or(code, exitUsage)
 			if o.since == "" {
@@ -138,7 +146,7 @@ func (a *app) printReplayed(r replay.Replayed) {
 }
 
 // decide asks what other rules or another model would do.
-func (a *app) decide(s *setup.Setup, ids []string, o replayOptions) error {
+func (a *app) decide(ctx context.Context, s *setup.Setup, ids []string, o replayOptions) error {
 	list, e, err := a.questions(s, ids, o)
 	if err != nil {
 		return err
@@ -155,7 +163,7 @@ func (a *app) decide(s *setup.Setup, ids []string, o replayOptions) error {
 	}
 	decisions, code := []replay.Decision{}, 0
 	for _, q := range list {
-		d, err := replay.Decide(context.Background(), s.Home, q)
+		d, err := replay.Decide(ctx, s.Home, q)
 		if err != nil {
 			fmt.Fprintf(a.stderr, "rouse: %s\n", a.said(err))
 			code = exitLimit
