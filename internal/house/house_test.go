@@ -39,7 +39,7 @@ var rules = map[string][]string{
 	"agent/notify":           {"journal", "agent/pause", "internal"},
 	"agent/pause":            {"internal/disk"},
 	"agent/made":             {"internal/disk"},
-	"agent/history":          {"internal/disk"},
+	"agent/history":          {"internal/disk", "internal/erase"},
 	"agent/retention":        {"agent/history", "agent/made", "home", "journal", "scratchpad", "internal/disk"},
 	"agent/trust":            {"home", "journal", "internal/disk", "internal/text"},
 	"agent/conversation":     {"agent/model", "dispatcher", "tools", "internal/jsonl", "internal/redact"},

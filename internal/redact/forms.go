@@ -141,3 +141,6 @@ func (e jsonEscaper) writeUnicode(b *strings.Builder, r rune) {
 		}
 	}
 }
+
+// Forms are those in which a value is found, some of them twice.
+func Forms(value string) []string { return spellings(value) }
