@@ -216,13 +216,6 @@ type Result struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// Picture is one that the model was shown.
-type Picture struct {
-	Type string `json:"type"`
-	Sum  string `json:"sha256"`
-	ID   string `json:"scratchpad_id,omitempty"`
-}
-
 // Note is what the model wrote of earlier results when it asked for a step.
 type Note struct {
 	Step int    `json:"step"`
@@ -325,6 +318,9 @@ type Sleep struct {
 	Shrunk []Shrunk `json:"shrunk,omitempty"`
 	// Rewound is the cycle to before which a person put the home back: then nothing ran.
 	Rewound string `json:"rewound,omitempty"`
+	// Forgotten counts the lines that a value was taken out of, after which they were
+	// sealed anew.
+	Forgotten int `json:"forgotten,omitempty"`
 }
 
 // Outcomes of a cycle.

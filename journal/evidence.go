@@ -15,6 +15,13 @@ type Evidence struct {
 	Unsupported string `json:"unsupported,omitempty"`
 }
 
+// Picture is one that the model was shown.
+type Picture struct {
+	Type string `json:"type"`
+	Sum  string `json:"sha256"`
+	ID   string `json:"scratchpad_id,omitempty"`
+}
+
 // Unsupported are those of a list that prove nothing.
 func Unsupported(list []Evidence) (all []Evidence) {
 	return slices.DeleteFunc(slices.Clone(list), func(e Evidence) bool { return e.Unsupported == "" })
