@@ -11,6 +11,9 @@ import (
 // The first alone is what [Copy] gives.
 func DatabaseFiles() []string { return []string{database, database + "-wal", database + "-shm"} }
 
+// Folder is where a store has its large contents.
+const Folder = contents
+
 // Copy makes a copy of the database of the store in dir, as it is at one moment, while
 // others may use it. Contents that are files of their own are not in it.
 func Copy(dir, to string) error {
