@@ -80,6 +80,12 @@ func (s *Setup) Rewind(r agent.Rewind, do bool) (agent.Rewinding, error) {
 	return k.Rewind(r, do)
 }
 
+// Forget takes a value out of the home, or says where it stands.
+func (s *Setup) Forget(ctx context.Context, value string, do bool) (agent.Forgotten, error) {
+	k := s.keeper(s.Hidden())
+	return k.Forget(ctx, value, do)
+}
+
 // History is where versions of the workspace are kept; nil where they are not.
 func (s *Setup) History() *history.Store {
 	c := s.Config.History

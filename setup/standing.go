@@ -15,6 +15,7 @@ import (
 	"rouse/agent/retention"
 	"rouse/agent/schedule"
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/journal"
 )
 
@@ -147,6 +148,9 @@ func (s *Setup) addSlots(st *Standing) {
 	}
 	if why, paused := pause.Paused(s.Home.Stop()); paused {
 		st.Problems = append(st.Problems, "the home is paused; go on with rouse resume: "+why)
+	}
+	if disk.Exists(s.Home.Forgetting()) {
+		st.Problems = append(st.Problems, "rouse forget did not come to its end: run it again with the same value")
 	}
 }
 

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"io"
@@ -71,15 +70,14 @@ func (s Store) erasePack(e *erase.Eraser, id string, sums erase.Sums, do bool) (
 	if hits == 0 || !do {
 		return hits, nil
 	}
-	_, err = disk.ReplaceFrom(s.disk(), s.pack(id), filling(func(w io.Writer) (int64, error) {
-		p := &packer{w: bufio.NewWriterSize(w, 256<<10)}
+	_, err = s.writePack(s.disk(), id, func(p *packer) error {
 		for i, was := range all {
 			if err := p.again(f, was, found[i], e, open); err != nil {
-				return p.at, err
+				return err
 			}
 		}
-		return p.at, p.end()
-	}), 0o600)
+		return nil
+	})
 	return hits, err
 }
 
