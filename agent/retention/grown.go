@@ -59,7 +59,7 @@ func (s Store) turn(r *Removed) error {
 // cycles are kept: it has what those said that are gone.
 func (s Store) index() error {
 	info, err := os.Lstat(s.Home.Search())
-	if err != nil || s.believed().Sub(info.ModTime()) < max(s.Policy.Keep, s.Policy.KeepFailed) {
+	if err != nil || s.believed().Sub(info.ModTime()) < min(s.Policy.Keep, s.Policy.KeepFailed) {
 		return nil
 	}
 	return s.Home.DropSearch(s.disk())

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"rouse/internal/disk"
 )
 
 // Logs that only grow, such as the notes that were dropped, are begun anew, and nothing
@@ -43,5 +46,18 @@ func TestGrown(t *testing.T) {
 	}
 	if size, err := f.Size(); err != nil || size.Logs < 3*maxGrown || size.Logs > 3*maxGrown+200 {
 		t.Errorf("%+v, %v", size, err)
+	}
+}
+
+// The index of searches goes where nobody has searched for as long as cycles are kept.
+func TestIndex(t *testing.T) {
+	f := newFarm(t)
+	for age, stays := range map[time.Duration]bool{29 * day: true, 31 * day: false} {
+		f.write(f.Home.Search(), "", age)
+		_, err := f.Apply(t.Context())
+		f.must(err)
+		if disk.Exists(f.Home.Search()) != stays {
+			t.Errorf("after %v it is the other way", age)
+		}
 	}
 }

@@ -65,10 +65,10 @@ func (x Index) recall(ctx context.Context, a recallArgs) (string, error) {
 // listed are the first hits, each text once.
 func listed(hits []Hit) string {
 	var b strings.Builder
-	var told []string
+	var told []uint64
 	for _, h := range hits {
-		if len(told) < recalled && !slices.Contains(told, h.text) {
-			told = append(told, h.text)
+		if len(told) < recalled && !slices.Contains(told, h.sum) {
+			told = append(told, h.sum)
 			fmt.Fprintf(&b, "%s cycle %s, %s: %s\n", h.Time.Format(time.DateOnly), h.Cycle, h.Kind, h.Excerpt)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -67,7 +69,7 @@ type Hit struct {
 	Excerpt string    `json:"excerpt"` // one line, without secrets
 	ID      string    `json:"scratchpad_id,omitempty"`
 
-	text   string
+	sum    uint64
 	source source
 }
 
@@ -154,11 +156,13 @@ func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err er
 	for rows.Next() {
 		var h Hit
 		var number, at int64
-		if err := rows.Scan(&number, &at, &h.Step, &h.ID, &h.text); err != nil {
+		var text string
+		if err := rows.Scan(&number, &at, &h.Step, &h.ID, &text); err != nil {
 			return f, err
 		}
 		h.Cycle, h.source, h.Kind = parts(number)
-		h.Time, h.ID, h.Excerpt = time.UnixMilli(at), x.Redact.String(h.ID), x.excerpt(&h.text, cmp.Or(q.Bytes, 200))
+		h.Time, h.ID, h.Excerpt = time.UnixMilli(at), x.Redact.String(h.ID), x.excerpt(&text, cmp.Or(q.Bytes, 200))
+		h.sum = sum(h.Kind, text)
 		f.Hits = append(f.Hits, h)
 	}
 	if f.More = q.Limit > 0 && len(f.Hits) > q.Limit; f.More {
@@ -170,11 +174,18 @@ func (x *Index) ask(ctx context.Context, match string, q Query) (f Found, err er
 
 // once leaves out what left the memory where its cycle has it too.
 func once(hits []Hit) []Hit {
-	has := map[string]bool{}
+	has := map[uint64]bool{}
 	for _, h := range hits {
-		has[string(h.Kind)+h.text] = has[string(h.Kind)+h.text] || h.source == journals
+		has[h.sum] = has[h.sum] || h.source == journals
 	}
-	return slices.DeleteFunc(hits, func(h Hit) bool { return h.source != journals && has[string(h.Kind)+h.text] })
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.source != journals && has[h.sum] })
+}
+
+// sum tells the texts of hits apart, which may be long and many.
+func sum(k Kind, text string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, string(k)+" "+text)
+	return h.Sum64()
 }
 
 // excerpt is a part of a text about the first mark in it, of which the marks are taken
