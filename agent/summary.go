@@ -160,9 +160,23 @@ func summary(h home.Home, id string) (Summary, error) {
 		s.Unmet, s.Flaky = d.Unmet, d.Flaky
 		s.Task, s.Failed, s.Refused, s.Attempt = d.Task, d.FailedCalls, d.RefusedCalls, d.Attempt
 		s.Fallback, s.Sandbox, s.Rewound, s.Unsupported = d.Fallback, d.Refused, d.Rewound, d.Unsupported
+		if s.Task == journal.TaskProven && !sealed(h, id) {
+			s.Task = journal.TaskClaimed
+		}
 		return s, nil
 	}
 	return unfinished(h, s)
+}
+
+// sealed says whether a journal ends as Rouse wrote it: what others write into it proves
+// nothing.
+func sealed(h home.Home, id string) bool {
+	key, err := h.Key()
+	if err != nil {
+		return false
+	}
+	end, err := journal.Ending(h.Journal(id), journal.NewChain(key, id))
+	return err == nil && end != nil
 }
 
 // unfinished asks whether the cycle's process is still alive.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -158,10 +159,27 @@ func TestFalseGreen(t *testing.T) {
 			if got.Task != c.task || report.Task != c.task || got.Exit != c.exit || got.Task == journal.TaskFailed && len(got.Unmet) == 0 {
 				t.Errorf("task %s, exit %d: %+v", got.Task, got.Exit, got)
 			}
+			forge(t, h, got.Cycle)
 			if memory, _ := os.ReadFile(h.Active()); strings.Contains(c.memory, "check: test -s") && !strings.Contains(string(memory), "check: test -s") {
 				t.Errorf("the check is gone:\n%s", memory)
 			}
 		})
+	}
+}
+
+// forge writes into a journal that the task is proven, which proves nothing.
+func forge(t *testing.T, h home.Home, cycle string) {
+	t.Helper()
+	text, err := os.ReadFile(h.Journal(cycle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := regexp.MustCompile(`"task":"\w+"`).ReplaceAllString(string(text), `"task":"proven"`)
+	if err := os.WriteFile(h.Journal(cycle), []byte(forged), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := agent.VerdictOf(h, cycle); got == journal.TaskProven {
+		t.Error("a forged journal counts as a proof")
 	}
 }
 
