@@ -145,47 +145,66 @@ func Guard(before, after *scratchpad.State) (changes []scratchpad.Change, kept [
 	if !slices.ContainsFunc(was, guarded) && !slices.ContainsFunc(is, carries) {
 		return nil, nil
 	}
-	left := slices.Clone(was) // what is not found again
-	take := func(fits func(any) bool) (any, bool) {
-		i := slices.IndexFunc(left, fits)
-		if i < 0 {
-			return nil, false
-		}
-		found := left[i]
-		left[i] = nil
-		return found, true
+	left, now := items(was), items(is)
+	found := make([]bool, len(now)) // as it was
+	for i, task := range now {
+		found[i] = task.task != nil && left.take(func(t item) bool { return t.key == task.key }).task != nil
 	}
-	now := make([]any, len(is))
-	for i, task := range is {
-		now[i], _ = take(func(t any) bool { return t != nil && equal(t, task) })
-	}
-	for i := 0; i < len(is); i++ {
-		task := is[i]
-		if now[i] != nil || task == nil {
+	for i := 0; i < len(now); i++ {
+		if found[i] || now[i].task == nil {
 			continue
 		}
-		name := scratchpad.TaskText(task)
-		named := func(t any) bool { return guarded(t) && scratchpad.TaskText(t) == name }
-		found, ok := take(named)
-		later := slices.IndexFunc(now[i:], named)
-		switch {
-		case ok:
-			now[i], kept = found, append(kept, name)
-		case later > 0: // it comes to the place of its shadow
-			now[i], kept = now[i+later], append(kept, name)
-			now, is = slices.Delete(now, i+later, i+later+1), slices.Delete(slices.Clone(is), i+later, i+later+1)
-		case carries(task):
-			now[i] = marked(task)
-		default:
-			now[i] = task
+		named := func(t item) bool { return t.name == now[i].name && guarded(t.task) }
+		then := left.take(named)
+		if then.task == nil { // or this is its shadow, in whose place it comes
+			if j := slices.IndexFunc(now[i+1:], named) + i + 1; j > i && found[j] {
+				then = now[j]
+				now, found = slices.Delete(now, j, j+1), slices.Delete(found, j, j+1)
+			}
+		}
+		if then.task != nil {
+			now[i], kept = then, append(kept, then.name)
+		} else if carries(now[i].task) {
+			now[i].task = marked(now[i].task)
 		}
 	}
-	for i, task := range left {
-		if guarded(task) {
-			now, kept = slices.Insert(now, min(max(i, 1), len(now)), task), append(kept, scratchpad.TaskText(task))
+	for i, t := range left {
+		if guarded(t.task) {
+			now, kept = slices.Insert(now, min(max(i, 1), len(now)), t), append(kept, t.name)
 		}
 	}
-	return requeue(queue(after), now), kept
+	return requeue(is, now.tasks()), kept
+}
+
+// item is a task, its JSON and its name.
+type item struct {
+	task      any
+	key, name string
+}
+
+type list []item
+
+func items(tasks []any) (l list) {
+	for _, task := range tasks {
+		key, _ := json.Marshal(task)
+		l = append(l, item{task, string(key), scratchpad.TaskText(task)})
+	}
+	return l
+}
+
+func (l list) tasks() (tasks []any) {
+	for _, t := range l {
+		tasks = append(tasks, t.task)
+	}
+	return tasks
+}
+
+// take takes the first task out that fits.
+func (l list) take(fits func(item) bool) (found item) {
+	if i := slices.IndexFunc(l, fits); i >= 0 {
+		found, l[i] = l[i], item{}
+	}
+	return found
 }
 
 // queue are the tasks of a state, of which the first is the current one, or nil.
