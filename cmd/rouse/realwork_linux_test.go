@@ -40,7 +40,7 @@ of the shell
 END
 ) | grep shell; seq 100 | sort -R -S 1K --parallel=2 | sort -n | tail -1 | grep -x 100; echo >/dev/null; : >/dev/shm/x.$$; rm /dev/shm/x.$$`},
 		{name: "sort of a large file", needs: "sort base64", slow: true, script: fmt.Sprintf(`
-head -c %d /dev/urandom | base64 -w 16 >large; sort -S 8M large >sorted; sort -c sorted; test $(wc -l <large) = $(wc -l <sorted); rm large sorted`, sweep.Of(36, 36, 720)<<20)},
+export LC_ALL=C; head -c %d /dev/urandom | base64 -w 100 >large; sort -S 8M large >sorted; sort -c sorted; test $(wc -l <large) = $(wc -l <sorted); rm large sorted`, sweep.Of(36, 36, 760)<<20)},
 		{name: "disk", needs: "df du", script: `
 df -h . >/dev/null; df -h | grep -q /; du -xd1 ~ | sort -n | grep -q cargo; du -xsk /usr/share/doc >/dev/null; find /usr -xdev -size +1M | head -3 >found; test -s found; ls -la / ~ >/dev/null`},
 		{name: "sqlite", needs: "sqlite3", script: `
