@@ -158,8 +158,13 @@ type comparer struct {
 func newComparer(p *agent.Past, stop func()) *comparer {
 	c := &comparer{stop: stop}
 	for _, e := range p.Events() {
-		if d, ok := e.Data.(*journal.Request); ok && d.For == "" {
-			c.sums = append(c.sums, d.Sum)
+		switch d := e.Data.(type) {
+		case *journal.Request:
+			if d.For == "" {
+				c.sums = append(c.sums, d.Sum)
+			}
+		case *journal.Model:
+			c.sums = nil // what was asked before found no answer
 		}
 		if compared(e) {
 			c.then = append(c.then, e)

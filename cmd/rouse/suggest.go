@@ -17,7 +17,7 @@ func (a *app) suggest(root *cobra.Command) {
 		c, _, _ := root.Find(words)
 		return c
 	}
-	for _, name := range []string{"log", "diff", "rewind"} {
+	for _, name := range []string{"log", "diff", "rewind", "replay"} {
 		verb(name).ValidArgsFunction = a.oneOf(a.cycleIDs)
 	}
 	for _, name := range []string{"read", "grep", "keep", "rm"} {
