@@ -30,7 +30,7 @@ func TestFigures(t *testing.T) {
 	t.Parallel()
 	c := with(t, "matplotlib, pandas")
 	c.Limits.Default, c.Limits.Idle = 0, 0 // the first import takes its time
-	c.Runner.Env = append(c.Runner.Env, "PATH="+nt.UV(t))
+	c.Runner.Env = append(c.Runner.Env, "PATH="+nt.UV(t, "--system-site-packages"))
 	r := reopen(t, c, t.TempDir())
 	x := nt.Exec(t, r, "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\nfig, ax = plt.subplots()\nax.bar([1], [2])\nfig")
 	if len(x.Media) != 2 || !strings.HasPrefix(x.Value, "<Figure size") || x.Stderr != "" {

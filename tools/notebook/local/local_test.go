@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"sync"
@@ -41,7 +42,7 @@ func (s *shared) venv(t testing.TB) string {
 		var r *Runtime
 		runner := &proc.Runner{Env: append(environ(), "PATH="+notebooktest.UV(t))}
 		if r, s.err = (Config{Runner: runner, Workspace: s.dir}).Open(s.dir); s.err == nil {
-			s.err = r.environment(t.Context())
+			s.err = cmp.Or(r.environment(t.Context()), r.unpack())
 		}
 	})
 	if s.err != nil {
@@ -56,11 +57,12 @@ func config(t testing.TB) Config {
 	return Config{Runner: &proc.Runner{Env: environ()}, Workspace: t.TempDir(), Limits: notebooktest.Quick()}
 }
 
-// open opens a notebook that uses the shared environment.
+// open opens a notebook that uses the shared environment, and what Python has
+// compiled of ours.
 func open(t testing.TB, c Config) *Runtime {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.Symlink(environment.venv(t), filepath.Join(dir, venvName)); err != nil {
+	dir, venv := t.TempDir(), environment.venv(t)
+	if err := cmp.Or(os.Symlink(venv, filepath.Join(dir, venvName)), os.Symlink(filepath.Join(venv, "..", bootName), filepath.Join(dir, bootName))); err != nil {
 		t.Fatal(err)
 	}
 	return reopen(t, c, dir)

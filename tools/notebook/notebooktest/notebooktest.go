@@ -29,22 +29,25 @@ type Options struct {
 // test ends.
 type Rig func(t *testing.T, o Options) func() notebook.Runtime
 
-var python = sync.OnceValue(exec.Command("python3", "-c", "import venv, ensurepip").Run)
+// python is the program that python3 means, which may be a script of a version manager.
+var python = sync.OnceValues(exec.Command("python3", "-c", "import sys, venv, ensurepip; print(sys.executable, end='')").Output)
 
 // NeedPython skips the test where there is no Python that can make environments.
 func NeedPython(t testing.TB) {
 	t.Helper()
-	if err := python(); err != nil {
+	if _, err := python(); err != nil {
 		t.Skipf("python3 with venv and ensurepip is not installed: %v", err)
 	}
 }
 
 // UV is a PATH with a program that makes environments as uv does, but without pip,
-// which takes seconds.
-func UV(t testing.TB) string {
+// which takes seconds, and without what is installed beside Python, unless options
+// say otherwise: each start would pay for it.
+func UV(t testing.TB, options ...string) string {
 	t.Helper()
 	bin := t.TempDir()
-	const script = "#!/bin/sh\nfor last; do :; done\nexec \"$4\" -m venv --without-pip --system-site-packages \"$last\"\n"
+	found, _ := python()
+	script := "#!/bin/sh\nfor last; do :; done\np=$4; [ $p != python3 ] || p='" + string(found) + "'\nexec \"$p\" -m venv --without-pip " + strings.Join(options, " ") + " \"$last\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "uv"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
