@@ -77,7 +77,7 @@ func TestRestrictSignals(t *testing.T) {
 		{`trap 'exit 6' TERM; : >ready; while :; do sleep 0.01; done`, (*Process).End, "canceled"},
 		{`trap '' TERM; (setsid sleep 1000 &); : >ready; exec sleep 1000`, (*Process).End, "canceled"},
 	} {
-		dir := s.at("home/work/kept")
+		dir := s.at("home/desk/kept")
 		os.Remove(filepath.Join(dir, "ready"))
 		p, err := r.Start(t.Context(), Command{Argv: []string{"sh", "-c", row.script}, Dir: dir, Box: box, Grace: 100 * time.Millisecond})
 		if err != nil {
