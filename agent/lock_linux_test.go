@@ -16,7 +16,8 @@ import (
 	"rouse/journal"
 )
 
-const starts = 50
+// starts is how many there are at once.
+var starts = sweep.Of(20, 50, 50)
 
 // Of many starts at once one runs; the others exit with 75 and touch nothing.
 // When the one is killed, the next start runs at once.

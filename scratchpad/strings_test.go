@@ -83,7 +83,7 @@ func values(s *State) map[string]any {
 }
 
 func TestStringsReadBack(t *testing.T) {
-	n := sweep.Of(3000, 21_000, 21_000)
+	n := sweep.Of(1000, 21_000, 21_000)
 	texts, want := stringStates(t, n)
 	for i, text := range texts {
 		var got map[string]any

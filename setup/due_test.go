@@ -13,6 +13,7 @@ import (
 	"rouse/agent/model/modeltest"
 	"rouse/agent/schedule"
 	"rouse/internal/proc"
+	"rouse/internal/sweep"
 	"rouse/scratchpad/observation"
 	"rouse/tools/mcp/mcptest"
 )
@@ -105,11 +106,11 @@ func try(t *testing.T, limits string, kept bool) (woken bool) {
 // on the slot and who reserves for the cycle go by the same. The limits go from
 // below what the request needs to above it.
 func TestSlotAtALimit(t *testing.T) {
-	spans := []string{"call", "cycle", "day", "month"}
+	spans, all := []string{"call", "cycle", "day", "month"}, []int64{-2000, -60, -1, 0, 1, 301}
 	for _, kept := range []bool{true, false} {
 		s, _ := limited(t, "{day: {tokens: 1000000}}", kept)
 		tokens, money := need(t, s)
-		for _, by := range []int64{-2000, -60, -1, 0, 1, 301} {
+		for _, by := range sweep.Of([]int64{-60, -1, 0, 301}, all, all) {
 			for _, span := range spans {
 				for _, limit := range []string{
 					fmt.Sprintf("tokens: %d", max(1, tokens+by)), fmt.Sprintf("money: %s", max(1, money+budget.Money(by*1000))),

@@ -165,7 +165,7 @@ func TestNativeKeepsNotes(t *testing.T) {
 			t.Fatalf("%q is lost, though all notes are 4 kB", note)
 		}
 	}
-	for i := range sweep.Of(1500, 3000, 3000) { // which do not fit
+	for i := range sweep.Of(500, 3000, 3000) { // which do not fit
 		r, p := k.round(fmt.Sprintf("gate %04d is shut", i), "x")
 		if notes, _ := k.c.folded.cost(); notes > 8000 || p.Tokens > 32000 {
 			t.Fatalf("iteration %d: %d tokens of notes in %d", i, notes, estRequest(r))

@@ -131,13 +131,15 @@ func (c *canaries) pages(t *testing.T) *httptest.Server {
 }
 
 // TestCanary lets real cycles meet secrets in every way that we know and looks
-// for them in everything that the program leaves, shows and sends.
+// for them in everything that the program leaves, shows and sends. A quick test takes
+// a third of the ways, among them that which parks.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	c := newCanaries()
 	site := c.pages(t)
 	sinks, list := 0, slices.Concat(c.toolMeetings(site.URL), c.modelMeetings(), c.serverMeetings())
-	for i, m := range list {
+	for i := sweep.Of(2, 0, 0); i < len(list); i += sweep.Of(3, 1, 1) {
+		m := list[i]
 		t.Run(m.name, func(t *testing.T) {
 			sinks += c.meet(t, m, strings.TrimPrefix(site.URL, "http://"), i)
 		})

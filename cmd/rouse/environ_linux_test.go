@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"rouse/internal/sweep"
 )
 
 // canaryKey is what no child may find.
@@ -107,7 +109,7 @@ func (r *rig) crontab() {
 }
 
 // No child of any verb finds a key in the environment of rouse, or of the rouse
-// that started it, be it as the same user or as root.
+// that started it, be it as the same user or as root. A quick test tries each verb once.
 func TestParentsTellNothing(t *testing.T) {
 	t.Parallel()
 	for name, try := range map[string]struct {
@@ -127,6 +129,9 @@ func TestParentsTellNothing(t *testing.T) {
 		"doctor":    {"OPENAI_API_KEY", func(r *rig) { r.rouse("doctor") }},
 	} {
 		for user, nobody := range map[string]bool{"": false, " as nobody": true} {
+			if nobody != (len(name)%2 == 0) && sweep.Of(true, false, false) {
+				continue
+			}
 			t.Run(name+user, func(t *testing.T) {
 				r := walker(t, try.variable, nobody)
 				try.run(r)

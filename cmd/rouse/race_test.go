@@ -10,14 +10,17 @@ import (
 
 	"rouse/agent/model"
 	"rouse/agent/model/modeltest"
+	"rouse/internal/sweep"
 )
 
-// P18: twenty processes race for one budget. Their homes differ, as a home lets
+// P18: twenty processes, ten in a quick test, race for one budget. Their homes differ, as a home lets
 // only one cycle be awake, but they share one ledger of spending. What the server
 // counted exceeds the limit at most by what the replies in flight exceeded their
 // reservations: here some are longer than max_output allows.
 func TestRaceForOneBudget(t *testing.T) {
-	const racers, limit, input, output, longer = 20, 400_000, 3000, 100, 30
+	const input, output, longer = 3000, 100, 30
+	racers := sweep.Of(10, 20, 20)
+	limit := racers * 20_000
 	var replies []modeltest.Reply
 	for i := range 400 {
 		r := call("echo", fmt.Sprintf(`{"message": "%d"}`, i))

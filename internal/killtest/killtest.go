@@ -43,12 +43,12 @@ type Result struct {
 // Sweep calls run with 0, which must not kill, then with 1, and so on until a
 // run ends by itself; run starts from a fresh state, hands its argument to
 // [Run], and checks what is left. Only about as many runs are made as most says,
-// spread evenly, or a fifth of that, or all: see [sweep.Of]. Sweep returns how many
+// spread evenly, or an eighth of that, or all: see [sweep.Of]. Sweep returns how many
 // runs were killed.
 func Sweep(t testing.TB, most int, run func(n int) Result) int {
 	t.Helper()
 	total := run(0).Stops
-	most = sweep.Of((most+4)/5, most, max(1, total))
+	most = sweep.Of((most+7)/8, most, max(1, total))
 	step := max(1, (total+most-1)/most)
 	killed := 0
 	for n := 1; run(n).Killed; n += step {

@@ -18,7 +18,8 @@ import (
 // 4 on all patterns, below one in twelve for each point, mostly others; and ten times
 // as many slices of each content.
 func TestStore(t *testing.T) {
-	for codec, effort := range map[Codec]int{Zstd: 2, Raw: 1} {
+	both := map[Codec]int{Zstd: 2, Raw: 1}
+	for codec, effort := range sweep.Of(map[Codec]int{Zstd: 2}, both, both) {
 		t.Run(string(codec), func(t *testing.T) {
 			effort = sweep.Of(1, effort+1, effort+4)
 			if raceEnabled && !sweep.Full() {

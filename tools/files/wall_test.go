@@ -158,7 +158,7 @@ func TestWallWhileLinksAreSwapped(t *testing.T) {
 			}
 		}
 	}()
-	for range sweep.Of(600, 3000, 3000) {
+	for range sweep.Of(100, 3000, 3000) {
 		if _, text := callOwn(t, do["read_file"], map[string]any{"path": own + "/f"}); strings.Contains(text, "PRIVATE") {
 			t.Fatalf("read %s", text)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // sample is about how many faults a quick sweep tries.
-const sample = 24
+const sample = 14
 
 // Sweep calls run with a [Faulty] that fails at its first operation, then with
 // one that fails at its second, and so on until a run meets its fault no more;
