@@ -18,7 +18,8 @@ import (
 // written as calls, one a line as [ParseCall] reads them, where empty lines and
 // lines that begin with # do not count. It answers with one call after the
 // other, then with done. It never says done after a call that failed, nor for a
-// task that it does not understand: those are errors. The same request always
+// task that it does not understand: those are errors. A done that a check refuses it
+// says once more, which ends the cycle. The same request always
 // gets the same reply.
 type Offline struct{}
 
@@ -215,7 +216,7 @@ func lastOutcome(message string) (last outcome, err error) {
 		if err := json.Unmarshal([]byte(line), &o); err != nil {
 			return outcome{}, fmt.Errorf("offline model: results: %v", err) // going on would repeat a step
 		}
-		if !o.OK {
+		if !o.OK && !(o.Tool == "done" && strings.Contains(o.Error, "done again without")) { // there is nothing else to do
 			return outcome{}, fmt.Errorf("offline model: step %d, %s: %s: task not done", o.Step, o.Tool, text.CutBytes(text.Words(o.Error), 300))
 		}
 		if o.Step > last.Step {
