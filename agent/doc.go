@@ -39,6 +39,8 @@
 //   - agent/history keeps versions of the workspace, as a cycle finds and leaves it:
 //     version.go. rewind.go puts them and the memory back: a cycle without a model.
 //   - forget.go takes a value out of all of a home, with internal/erase.
+//   - agent/search finds what cycles wrote and did, for people and, as the tool recall,
+//     for the model.
 //   - agent/made keeps copies of what cycles were made of, which their journals
 //     name: rules, configuration, tools.
 //   - replay.go tells a journal to the same conversation again, so that what the
