@@ -94,6 +94,47 @@ func TestKilledWhileRewinding(t *testing.T) {
 	t.Logf("torn 0 / %d kills; put back all the same %d", points, back)
 }
 
+// The real program is killed while it writes a backup, and while it makes a home of one:
+// there is all of it or nothing, and done again it is there.
+func TestKilledWhileBackingUp(t *testing.T) {
+	base := quickDir(t)
+	night := badNight(t, filepath.Join(base, "home"))
+	s := &site{night.rig, ""}
+	server := replying()
+	defer server.Close()
+	whole, points := filepath.Join(base, "whole"), 0
+	ran := func(context string, args ...string) {
+		if exit, said := s.run(server, args...); exit != 0 {
+			t.Fatalf("%s: %s", context, said)
+		}
+	}
+	ran("backup", "backup", whole)
+	for _, args := range [][]string{{"backup"}, {"restore", whole}} {
+		points += killtest.Sweep(t, 5, func(n int) killtest.Result {
+			dir := filepath.Join(base, fmt.Sprint(args[0], n))
+			s.must(os.Mkdir(dir, 0o700))
+			made := filepath.Join(dir, "made")
+			r := kill(t, s.command(server, append(args, made)...), n)
+			context := fmt.Sprintf("%s killed %s (%d)", args[0], r.At, n)
+			if !disk.Exists(made) {
+				ran(context, append(args, made)...)
+			}
+			if args[0] == "backup" {
+				ran(context, "restore", made, filepath.Join(dir, "home"))
+				made = filepath.Join(dir, "home")
+			}
+			for _, path := range []string{"rules.md", "scratchpad/active.yaml", "workspace/mine"} {
+				if s.read(filepath.Join(made, path)) != s.read(filepath.Join(s.home.Dir, path)) {
+					t.Fatalf("%s: %s is not what it was", context, path)
+				}
+			}
+			s.must(os.RemoveAll(dir))
+			return r
+		})
+	}
+	t.Logf("by half 0 / %d kills", points)
+}
+
 // The run that recovers from a kill is killed too; the third one goes on.
 func TestKilledThroughRecovery(t *testing.T) {
 	base := quickDir(t)

@@ -202,11 +202,22 @@ func TestEveryFaultOfARewind(t *testing.T) {
 			n.asBefore(context)
 		}
 		n.now = n.now.Add(time.Minute)
+		if runs%2 == 0 { // a person edits before anything is settled
+			n.must(os.WriteFile(n.home.Active(), []byte(n.active()+"mine: edited\n"), 0o600))
+		}
 		a := n.keeping(unsynced{disk.OS{}}, act("list_files", `{}`), slept)
 		if report, err := a.RunOnce(t.Context()); err != nil || report.Exit != 0 {
 			t.Fatalf("%s: the next wake: %+v, %v", context, report, err)
 		}
 		n.checkSettled(context)
+		for _, id := range n.cycles() {
+			if disk.Exists(n.home.Unproven(id)) {
+				t.Fatalf("%s: cycle %s has two states as which it ended", context, id)
+			}
+		}
+		if runs%2 == 0 && !holds(n.state(n.home.Active()), "mine") {
+			t.Fatalf("%s: the edit is lost:\n%s", context, n.active())
+		}
 		back := n.tree() == n.files
 		if !back && n.tree() != worse && f.Fault.Mode.Crash() {
 			t.Fatalf("%s: the workspace is neither old nor new:\n%s", context, n.tree())

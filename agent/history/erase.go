@@ -84,10 +84,7 @@ func (s Store) erasePack(e *erase.Eraser, id string, sums erase.Sums, do bool) (
 // again puts a content of another pack into this one, as it is or without a value.
 func (p *packer) again(f io.ReaderAt, was piece, found bool, e *erase.Eraser, open func(piece) (io.ReadCloser, error)) error {
 	if !found {
-		at := p.at
-		_, err := io.Copy(p, io.NewSectionReader(f, was.at, was.size))
-		p.all = append(p.all, piece{was.sum, at, was.size})
-		return err
+		return p.copy(f, was)
 	}
 	r, err := open(was)
 	if err != nil {

@@ -77,6 +77,14 @@ func (p *packer) add(r io.Reader) (sum string, err error) {
 	return sum, nil
 }
 
+// copy puts a content of another pack into this one.
+func (p *packer) copy(from io.ReaderAt, c piece) error {
+	at := p.at
+	_, err := io.Copy(p, io.NewSectionReader(from, c.at, c.size))
+	p.all = append(p.all, piece{c.sum, at, c.size})
+	return err
+}
+
 // end writes what tells where all is.
 func (p *packer) end() error {
 	var lines bytes.Buffer

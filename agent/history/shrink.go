@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -192,11 +191,9 @@ func (s Store) repack(id string, live func(sum string) bool) error {
 	}
 	_, err = s.writePack(s.disk(), id, func(p *packer) error {
 		for _, e := range keep {
-			at := p.at
-			if _, err := io.Copy(p, io.NewSectionReader(f, e.at, e.size)); err != nil {
+			if err := p.copy(f, e); err != nil {
 				return err
 			}
-			p.all = append(p.all, piece{e.sum, at, e.size})
 		}
 		return nil
 	})
