@@ -81,8 +81,8 @@ func TestJSONQueryIsBounded(t *testing.T) {
 		most  bounds
 		want  string
 	}{
-		{c, `[range(1e9)]`, bounds{value: 1 << 20, time: time.Minute, memory: 50 << 20}, "more than 50 MiB of memory"},
-		{c, `reduce range(99) as $i ("x"; . + .) | length`, bounds{value: 1 << 20, time: time.Minute, memory: 50 << 20}, "more than 50 MiB of memory"},
+		{c, `[range(1e9)]`, bounds{value: 1 << 20, time: time.Minute, memory: 10 << 20}, "more than 10 MiB of memory"},
+		{c, `reduce range(99) as $i ("x"; . + .) | length`, bounds{value: 1 << 20, time: time.Minute, memory: 10 << 20}, "more than 10 MiB of memory"},
 		{c, `def f: f; f`, bounds{value: 1 << 20, time: 50 * time.Millisecond, memory: 1 << 30}, "more than 50ms"},
 		{large, `length`, bounds{value: 2 << 20, time: time.Minute, memory: 1 << 30}, "more than 2 MiB"},
 	}

@@ -70,6 +70,7 @@ func newRig(t testing.TB, o notebooktest.Options) *rig {
 		Dir: t.TempDir(), Version: "test", Tokens: map[string]string{"ann": token("ann"), "bob": token("bob")},
 		Open: func(p serve.Place) (notebook.Runtime, error) {
 			os.Symlink(venv, filepath.Join(p.Dir, "venv")) // unless it is there
+			os.Symlink(filepath.Join(venv, "..", "boot"), filepath.Join(p.Dir, "boot"))
 			c := local.Config{
 				Runner: &proc.Runner{Env: proc.Environ(os.Environ())}, Workspace: filepath.Join(p.Dir, "workspace"),
 				Limits: o.Limits, MaxOutput: o.MaxOutput, LLM: p.LLM, Env: p.Env, Secret: p.Secret,
