@@ -159,7 +159,7 @@ func TestServerFails(t *testing.T) {
 					t.Errorf("open request: %s", got)
 				}
 			}
-			if list := left(r.dir); len(list) > 0 {
+			if list := mcptest.Left(r.dir); len(list) > 0 {
 				t.Errorf("left: %q", list)
 			}
 		})
@@ -173,8 +173,8 @@ func TestClientFails(t *testing.T) {
 		p := r.serve()
 		p.say(t, hello, say)
 		p.Close()
-		if err := <-p.end; err != nil || len(left(r.dir)) > 0 {
-			t.Errorf("%v, left %q", err, left(r.dir))
+		if err := <-p.end; err != nil || len(mcptest.Left(r.dir)) > 0 {
+			t.Errorf("%v, left %q", err, mcptest.Left(r.dir))
 		}
 	})
 	t.Run("stops reading for good", func(t *testing.T) {
@@ -182,8 +182,8 @@ func TestClientFails(t *testing.T) {
 		p := r.serve()
 		p.Reader.(*io.PipeReader).CloseWithError(errors.New("gone"))
 		p.say(t, hello)
-		if err := <-p.end; err != nil || len(left(r.dir)) > 0 {
-			t.Errorf("%v, left %q", err, left(r.dir))
+		if err := <-p.end; err != nil || len(mcptest.Left(r.dir)) > 0 {
+			t.Errorf("%v, left %q", err, mcptest.Left(r.dir))
 		}
 	})
 	t.Run("nonsense", func(t *testing.T) {

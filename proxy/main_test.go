@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -221,17 +220,4 @@ func before(t testing.TB, address string) *rig {
 	r := newRig(t)
 	r.Command, r.URL = nil, at(address)
 	return r
-}
-
-// left lists the processes that work in dir or below.
-func left(dir string) (list []string) {
-	procs, _ := filepath.Glob("/proc/[0-9]*/cwd")
-	for _, p := range procs {
-		stat, err := os.ReadFile(filepath.Join(filepath.Dir(p), "stat"))
-		cwd, err2 := os.Readlink(p)
-		if err == nil && err2 == nil && strings.HasPrefix(cwd, dir) && !strings.Contains(string(stat), ") Z ") {
-			list = append(list, fmt.Sprintf("%s %.60s", p, stat))
-		}
-	}
-	return list
 }

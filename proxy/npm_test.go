@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 
 	"rouse/internal/proc"
 	"rouse/tools"
+	"rouse/tools/mcp/mcptest"
 )
 
 // npm gives the path of something that `npm ci` installs, and the interpreter.
@@ -143,14 +143,14 @@ func TestConformance(t *testing.T) {
 	node, suite := npm(t, "conformance", "dist", "index.js")
 	server := filepath.Join(t.TempDir(), "server")
 	build(t, server)
-	port := freePort(t)
+	port := mcptest.FreePort(t)
 	runner := &proc.Runner{Env: proc.Environ(os.Environ())}
 	p, err := runner.Start(t.Context(), proc.Command{Argv: []string{server, "-http", "127.0.0.1:" + port, "-stateless=false"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.End(); p.Wait() })
-	await(t, "127.0.0.1:"+port)
+	mcptest.Await(t, "127.0.0.1:"+port)
 	address := "http://127.0.0.1:" + port + "/"
 	command := newRig(t)
 	command.Command = []string{server}
@@ -203,27 +203,4 @@ func build(t *testing.T, path string) {
 	if err != nil || !exit.OK() {
 		t.Skipf("the conforming server cannot be built here: %v %v\n%s", exit, err, out.String())
 	}
-}
-
-func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func await(t *testing.T, addr string) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for range 6000 {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			c.Close()
-			return
-		}
-		<-tick.C
-	}
-	t.Fatalf("nobody listens at %s", addr)
 }

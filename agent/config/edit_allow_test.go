@@ -37,15 +37,7 @@ func TestAddAllowed(t *testing.T) {
 		{"hosts", "a.example", "a: [\n", "", "rouse.yaml: line 1: did not find expected node content"},
 	} {
 		got, err := AddAllowed([]byte(tt.before), tt.list, tt.entry)
-		if tt.err != "" {
-			if err == nil || err.Error() != tt.err {
-				t.Errorf("%q: %q, %v, want %s", tt.before, got, err, tt.err)
-			}
-			continue
-		}
-		if err != nil || string(got) != tt.after {
-			t.Errorf("%q:\n got %q, %v\nwant %q", tt.before, got, err, tt.after)
-		}
+		edited(t, tt.before, got, err, tt.after, tt.err)
 	}
 }
 

@@ -23,15 +23,19 @@ func TestSetRemote(t *testing.T) {
 		{"a: [\n", "", "rouse.yaml: line 1: did not find expected node content"},
 	} {
 		got, err := SetRemote([]byte(tt.before), "https://a.example", "NB_TOKEN")
-		if tt.err != "" {
-			if err == nil || err.Error() != tt.err {
-				t.Errorf("%q: %q, %v, want %s", tt.before, got, err, tt.err)
-			}
-			continue
+		edited(t, tt.before, got, err, tt.after, tt.err)
+	}
+}
+
+// edited wants what an edit gave to be after, or its error to be that text.
+func edited(t *testing.T, before string, got []byte, err error, after, failed string) {
+	t.Helper()
+	if failed != "" {
+		if err == nil || err.Error() != failed {
+			t.Errorf("%q: %q, %v, want %s", before, got, err, failed)
 		}
-		if err != nil || string(got) != tt.after {
-			t.Errorf("%q:\n got %q, %v\nwant %q", tt.before, got, err, tt.after)
-		}
+	} else if err != nil || string(got) != after {
+		t.Errorf("%q:\n got %q, %v\nwant %q", before, got, err, after)
 	}
 }
 

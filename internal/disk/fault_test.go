@@ -91,7 +91,7 @@ func TestEveryFaultAtEveryOperation(t *testing.T) {
 				if got == tt.before {
 					kept++
 				}
-				n := countTemps(t, dir)
+				n := disktest.CountTemps(t, dir)
 				if n > 0 && !f.Fault.Mode.Crash() && !f.Fault.Stays {
 					t.Errorf("%v, %v: a temporary file is left", f.Fault, f.Fired())
 				}
@@ -172,7 +172,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 		if got := read(t, filepath.Join(dir, "file")); got != oldText {
 			t.Errorf("%T: the file changed", f)
 		}
-		if n := countTemps(t, dir); n > 0 {
+		if n := disktest.CountTemps(t, dir); n > 0 {
 			t.Errorf("%T: %d temporary files are left", f, n)
 		}
 	}
@@ -207,7 +207,7 @@ func TestCreateRace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := countTemps(t, dir); n > 0 {
+	if n := disktest.CountTemps(t, dir); n > 0 {
 		t.Errorf("%d temporary files are left", n)
 	}
 	t.Logf("overwritten 0 / %d races of %d writers", rounds, writers)
@@ -227,7 +227,7 @@ func TestRootHoldsNames(t *testing.T) {
 			}
 		}
 	}
-	if got := read(t, filepath.Join(outside, "file")); got != oldText || countTemps(t, outside) > 0 {
+	if got := read(t, filepath.Join(outside, "file")); got != oldText || disktest.CountTemps(t, outside) > 0 {
 		t.Error("something outside changed")
 	}
 }
@@ -293,24 +293,4 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(data)
-}
-
-// countTemps counts the files beside "file", which must be temporary ones.
-func countTemps(t *testing.T, dir string) int {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, e := range entries {
-		if e.Name() == "file" {
-			continue
-		}
-		if !disk.IsTemp(e.Name()) {
-			t.Errorf("%s is left, and not known as a temporary file", e.Name())
-		}
-		n++
-	}
-	return n
 }

@@ -188,7 +188,7 @@ func afterwards(t *testing.T, power *disktest.PowerLoss) []string {
 		if err := power.Crash(dir, seed); err != nil {
 			t.Fatal(err)
 		}
-		countTemps(t, dir) // fails for a stray file
+		disktest.CountTemps(t, dir) // fails for a stray file
 		list = append(list, read(t, filepath.Join(dir, "file")))
 	}
 	return list

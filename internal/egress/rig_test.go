@@ -2,17 +2,14 @@ package egress
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,12 +24,8 @@ type rig struct {
 	gate *Gate
 	door *door
 	at   string // where the proxy is
-
-	mu      sync.Mutex
-	dialled []string
+	netguardtest.Dials
 }
-
-var errStays = errors.New("the test does not leave this machine")
 
 func newRig(t *testing.T, hosts ...string) *rig {
 	t.Helper()
@@ -44,7 +37,7 @@ func newRig(t *testing.T, hosts ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Resolver, g.dialling = r.names.Resolver(), r.dialling
+	g.Resolver, g.dialling = r.names.Resolver(), r.Dialling
 	r.gate = g
 	r.open()
 	return r
@@ -71,26 +64,6 @@ func (r *rig) open() {
 	}
 	r.door, r.at = d.(*door), l.Addr().String()
 	r.t.Cleanup(func() { d.Close() })
-}
-
-// dialling lets nothing but loopback through, and writes down what the guard did.
-func (r *rig) dialling(a netip.AddrPort) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.dialled = append(r.dialled, a.String())
-	if !a.Addr().IsLoopback() {
-		return errStays
-	}
-	return nil
-}
-
-// reached gives what was dialled since it was last asked.
-func (r *rig) reached() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := r.dialled
-	r.dialled = nil
-	return out
 }
 
 // serve starts a server, and lists it.

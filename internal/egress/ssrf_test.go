@@ -42,7 +42,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		}
 	}
 	r.Accepts.Store(0)
-	r.reached()
+	r.Reached()
 
 	tries := 0
 	shut := func(u string) {
@@ -52,7 +52,7 @@ func TestForbiddenAddresses(t *testing.T) {
 			if code := status(said); code < 400 || code >= 500 || strings.Contains(said, "SECRET") {
 				t.Errorf("%q: %q", u, said)
 			}
-			if d := r.reached(); len(d) > 0 {
+			if d := r.Reached(); len(d) > 0 {
 				t.Errorf("%q dialled %v", u, d)
 			}
 		}
@@ -65,7 +65,7 @@ func TestForbiddenAddresses(t *testing.T) {
 			if status(said) != code {
 				t.Fatalf("%q", said) // a redirect is the client's to follow
 			}
-			if d := r.reached(); slices.ContainsFunc(d, func(at string) bool { return at != turn }) {
+			if d := r.Reached(); slices.ContainsFunc(d, func(at string) bool { return at != turn }) {
 				t.Errorf("%d to %q dialled %v", code, u, d)
 			}
 			_, next, _ := strings.Cut(said, "\r\nLocation: ")
@@ -101,7 +101,7 @@ func TestNamesThatTurn(t *testing.T) {
 	for _, c := range []struct {
 		host, dialled, want string
 	}{
-		{"rebind.wild.test", "93.184.216.34:" + r.Port, errStays.Error()},
+		{"rebind.wild.test", "93.184.216.34:" + r.Port, netguardtest.ErrStays.Error()},
 		{"rebind.wild.test", "", "refused: rebind.wild.test is at 127.0.0.1, a loopback address; only the operator can allow it: rouse allow host rebind.wild.test:" + r.Port},
 		{"mixed.wild.test", "", "is at ::1, a loopback address"},
 		{"chain.wild.test", "", "is at 127.0.0.1"},
@@ -114,7 +114,7 @@ func TestNamesThatTurn(t *testing.T) {
 				r.names.Set(c.host, []string{map[bool]string{true: "93.184.216.34", false: "127.0.0.1"}[c.dialled != ""]})
 			}
 			said := ask(c.host + ":" + r.Port)
-			if !strings.Contains(said, c.want) || strings.Join(r.reached(), " ") != c.dialled {
+			if !strings.Contains(said, c.want) || strings.Join(r.Reached(), " ") != c.dialled {
 				t.Errorf("%s: %q", c.host, said)
 			}
 		}
@@ -139,7 +139,7 @@ func TestPorts(t *testing.T) {
 	} {
 		for way, ask := range map[string]func(string) string{"url": func(at string) string { return r.get("http://" + at + "/") }, "connect": r.tunnel} {
 			said := ask(at)
-			d := r.reached()
+			d := r.Reached()
 			want := map[bool]int{true: 502, false: 403}[ok]
 			if (len(d) > 0) != ok || status(said) != want && status(said) != 400 {
 				t.Errorf("%s by %s: dialled %v, %.300q", at, way, d, said)

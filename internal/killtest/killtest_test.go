@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 )
 
 // The programs that the tests kill: the test binary itself, with programEnv set.
@@ -160,7 +161,7 @@ func TestWritersKilledEverywhere(t *testing.T) {
 			if !r.Killed && !bytes.Equal(got, newText) {
 				t.Fatalf("%s: ended with %#x, and the file is not written", tt.program, r.Status)
 			}
-			temps += countTemps(t, dir)
+			temps += disktest.CountTemps(t, dir)
 			return r
 		})
 		if (torn > 0) != tt.torn {
@@ -168,26 +169,6 @@ func TestWritersKilledEverywhere(t *testing.T) {
 		}
 		t.Logf("%s: torn %d / %d points (counting %s), temporary files left at %d", tt.program, torn, kills, tt.counts, temps)
 	}
-}
-
-// countTemps counts the files beside "file", which must be temporary ones.
-func countTemps(t *testing.T, dir string) int {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, e := range entries {
-		if e.Name() == "file" {
-			continue
-		}
-		if !disk.IsTemp(e.Name()) {
-			t.Errorf("%s is left, and not known as a temporary file", e.Name())
-		}
-		n++
-	}
-	return n
 }
 
 func TestEnds(t *testing.T) {

@@ -335,10 +335,7 @@ func TestBoxListed(t *testing.T) {
 		return answers{&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "for ", r.URL) })}, opened}.open(inside)
 	}
 	r.policy.Environ = func(env []string, address string) []string { return append(env, "http_proxy=http://"+address) }
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := executable(t)
 	r.policy.Read = append(r.policy.Read, self) // below /tmp
 	var out bytes.Buffer
 	c := Command{Argv: []string{self}, Env: []string{"HELPER=fetch", "HELPER_URL=http://a.example/x"}, Dir: r.dir, Stdout: &out, Stderr: &out, Box: r.box()}

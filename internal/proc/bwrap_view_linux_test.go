@@ -192,11 +192,7 @@ func TestBoxInside(t *testing.T) {
 	if !asBoth(t) {
 		return
 	}
-	r := newRoom(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, self := newRoom(t), executable(t)
 	within := func(args ...string) string {
 		args = append(args, "--bind", r.dir+"/real", r.dir+"/elsewhere", "--dev", "/dev", "--proc", "/proc",
 			"--setenv", "HELPER", "room", "--setenv", "HELPER_ROOM", r.dir)
@@ -223,11 +219,7 @@ func TestBoxProbe(t *testing.T) {
 	if !asBoth(t) {
 		return
 	}
-	r := newRoom(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, self := newRoom(t), executable(t)
 	// No other /proc of the machine may be seen there: it would let one be mounted.
 	within := []string{bubblewrap(), "--unshare-user", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", r.dir, r.dir, "--bind", filepath.Dir(self), filepath.Dir(self)}
 	for _, dir := range []string{"/usr", "/bin", "/lib", "/lib64", "/etc"} {

@@ -10,6 +10,7 @@ import (
 
 	"rouse/internal/sweep"
 	"rouse/tools"
+	"rouse/tools/mcp/mcptest"
 )
 
 // How a call of a hostile server may end.
@@ -129,7 +130,7 @@ func (m mode) try(t *testing.T, waits bool) {
 		}
 	}
 	s.Close()
-	if got := left(r.dir); len(got) > 0 {
+	if got := mcptest.Left(r.dir); len(got) > 0 {
 		t.Errorf("left: %q", got)
 	}
 }

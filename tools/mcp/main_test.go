@@ -92,19 +92,6 @@ func (a answer) unknown() bool { return !a.OK && a.Metadata["outcome"] == "unkno
 
 func has(list []string, part string) bool { return strings.Contains(strings.Join(list, "\n"), part) }
 
-// left lists the processes that work in dir or below.
-func left(dir string) (list []string) {
-	procs, _ := filepath.Glob("/proc/[0-9]*/cwd")
-	for _, p := range procs {
-		stat, err := os.ReadFile(filepath.Join(filepath.Dir(p), "stat"))
-		cwd, err2 := os.Readlink(p)
-		if err == nil && err2 == nil && strings.HasPrefix(cwd, dir) && !strings.Contains(string(stat), ") Z ") {
-			list = append(list, fmt.Sprintf("%s %.60s", p, stat))
-		}
-	}
-	return list
-}
-
 // peak resets and reads the most memory that this process ever had, in MiB; 0
 // where the system does not say.
 func peak(reset bool) (mib int) {
@@ -130,7 +117,7 @@ func TestPlain(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	s.Close()
-	if got := left(r.dir); len(got) > 0 {
+	if got := mcptest.Left(r.dir); len(got) > 0 {
 		t.Errorf("left: %q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

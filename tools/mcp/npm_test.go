@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +14,7 @@ import (
 
 	"rouse/internal/proc"
 	"rouse/tools"
+	"rouse/tools/mcp/mcptest"
 )
 
 // driver makes the test binary a client for the conformance suite.
@@ -59,7 +59,7 @@ func TestFilesystem(t *testing.T) {
 		t.Errorf("outside: %+v", got)
 	}
 	s.Close()
-	if got := left(r.dir); len(got) > 0 {
+	if got := mcptest.Left(r.dir); len(got) > 0 {
 		t.Errorf("left: %q", got)
 	}
 }
@@ -69,7 +69,7 @@ func TestEverything(t *testing.T) {
 	t.Parallel()
 	node, script := npm(t, "server-everything", "dist", "index.js")
 	r := newRig(t)
-	port := freePort(t)
+	port := mcptest.FreePort(t)
 	web, err := r.o.Runner.Start(t.Context(), proc.Command{
 		Argv: []string{node, script, "streamableHttp"}, Env: []string{"PORT=" + port}, Dir: r.dir,
 	})
@@ -77,7 +77,7 @@ func TestEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { web.End(); web.Wait() })
-	await(t, "127.0.0.1:"+port)
+	mcptest.Await(t, "127.0.0.1:"+port)
 	servers := map[string]Server{
 		"stdio": {Name: "every", Command: node, Args: []string{script, "stdio"}, Dir: r.dir, Timeout: time.Minute},
 		"http":  {Name: "every", URL: "http://127.0.0.1:" + port + "/mcp", Timeout: time.Minute},
@@ -121,29 +121,6 @@ func everything(t *testing.T, s *Servers) {
 	if got := call(t, s, "every__echo", `{"message":7}`); got.OK || got.unknown() {
 		t.Errorf("wrong arguments: %+v", got)
 	}
-}
-
-func freePort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func await(t *testing.T, addr string) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for range 6000 {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			c.Close()
-			return
-		}
-		<-tick.C
-	}
-	t.Fatalf("nobody listens at %s", addr)
 }
 
 // TestConformance has the official suite judge our client, in the scenarios of

@@ -109,7 +109,7 @@ func TestStartTimeout(t *testing.T) {
 // TestAddress: a message says where a server should be, without what is secret in it.
 func TestAddress(t *testing.T) {
 	r := newRig(t)
-	port := freePort(t)
+	port := mcptest.FreePort(t)
 	s := r.start(Server{Name: "s", URL: "http://me:pass1234@127.0.0.1:" + port + "/mcp/s/hidden99?token=secret55"})
 	if !has(s.Problems(), "http://127.0.0.1:"+port) || matches("pass1234|hidden99|secret55", strings.Join(s.Problems(), "\n")) {
 		t.Errorf("%q", s.Problems())

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"rouse/internal/netguard/netguardtest"
 )
 
 // A name that answered with a public address and then with a loopback one.
@@ -20,16 +22,16 @@ func TestRebinding(t *testing.T) {
 	c := r.client()
 	r.names.Set("rebind.test", []string{"93.184.216.34"}, []string{"127.0.0.1"})
 	u := "http://rebind.test:" + r.Port + "/"
-	if got, _ := fetch(t, c, u, nil); !strings.Contains(got.Error, errStays.Error()) {
+	if got, _ := fetch(t, c, u, nil); !strings.Contains(got.Error, netguardtest.ErrStays.Error()) {
 		t.Errorf("first: %+v", got)
 	}
-	if d := r.reached(); !slices.Equal(d, []string{"93.184.216.34:" + r.Port}) {
+	if d := r.Reached(); !slices.Equal(d, []string{"93.184.216.34:" + r.Port}) {
 		t.Errorf("first dialled %v", d)
 	}
 	if got, _ := fetch(t, c, u, nil); !strings.Contains(got.Error, "is at 127.0.0.1, a loopback address") {
 		t.Errorf("second: %+v", got)
 	}
-	if d := r.reached(); len(d) > 0 || r.Accepts.Load() > 0 {
+	if d := r.Reached(); len(d) > 0 || r.Accepts.Load() > 0 {
 		t.Errorf("second dialled %v", d)
 	}
 }
@@ -51,7 +53,7 @@ func TestMixedAnswersAndAliases(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if d := r.reached(); len(d) > 0 || r.Accepts.Load() > 0 {
+	if d := r.Reached(); len(d) > 0 || r.Accepts.Load() > 0 {
 		t.Errorf("dialled %v, %d accepts", d, r.Accepts.Load())
 	}
 }
@@ -99,7 +101,7 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("%s: %+v after %d requests", c.path, got, hits.Load())
 		}
 	}
-	if d := r.reached(); len(d) > 0 {
+	if d := r.Reached(); len(d) > 0 {
 		t.Errorf("dialled %v", d)
 	}
 }
@@ -146,7 +148,7 @@ func TestPorts(t *testing.T) {
 	} {
 		for _, host := range []string{"127.0.0.1", "web.test"} {
 			got, _ := fetch(t, r.client("127.0.0.1"), "http://"+host+":"+port+"/", nil)
-			if d := r.reached(); got.OK || (len(d) > 0) != ok {
+			if d := r.Reached(); got.OK || (len(d) > 0) != ok {
 				t.Errorf("%s port %q: dialled %v, %+v", host, port, d, got)
 			}
 		}
@@ -221,7 +223,7 @@ func TestProxyVariablesAreIgnored(t *testing.T) {
 	r.names.Set("web.test", []string{"93.184.216.34"})
 	fetch(t, r.client(), "http://web.test/", nil)
 	fetch(t, r.client(), "http://169.254.169.254/latest/meta-data/", nil)
-	if d := r.reached(); !slices.Equal(d, []string{"93.184.216.34:80"}) || r.Accepts.Load() > 0 {
+	if d := r.Reached(); !slices.Equal(d, []string{"93.184.216.34:80"}) || r.Accepts.Load() > 0 {
 		t.Errorf("dialled %v, the proxy had %d accepts", d, r.Accepts.Load())
 	}
 }

@@ -140,7 +140,7 @@ func TestSchemes(t *testing.T) {
 			t.Errorf("%q: %+v", text.CutBytes(u, 100), got)
 		}
 	}
-	if d := r.reached(); len(d) > 0 {
+	if d := r.Reached(); len(d) > 0 {
 		t.Errorf("dialled %v", d)
 	}
 }

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"rouse/internal/netguard/netguardtest"
@@ -26,12 +24,8 @@ type rig struct {
 	names                  *netguardtest.NameServer
 	*netguardtest.Canaries // their port is open like 80
 	server                 *httptest.Server
-
-	mu      sync.Mutex
-	dialled []string // that the guard let pass, but for the server
+	netguardtest.Dials     // but for those of the server
 }
-
-var errStays = errors.New("the test does not leave this machine")
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
@@ -64,24 +58,9 @@ func (r *rig) client(allow ...string) *client {
 		if a.String() == at(r.server) {
 			return nil
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.dialled = append(r.dialled, a.String())
-		if !a.Addr().IsLoopback() {
-			return errStays
-		}
-		return nil
+		return r.Dialling(a)
 	}
 	return c
-}
-
-// reached gives what was dialled since it was last asked.
-func (r *rig) reached() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := r.dialled
-	r.dialled = nil
-	return out
 }
 
 // fetch makes a call of http_get, checks what holds for each, and gives the body.

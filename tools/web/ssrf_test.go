@@ -18,7 +18,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		t.Fatalf("the canary cannot be reached at all: %+v", r)
 	}
 	r.Accepts.Store(0)
-	r.reached()
+	r.Reached()
 
 	tries := 0
 	refused := func(what, u, want string) {
@@ -28,7 +28,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		if got.OK || body != "" || !strings.Contains(got.Error, want) {
 			t.Errorf("%s %q: %+v, body %q, want error %q", what, u, got, body, want)
 		}
-		if d := r.reached(); len(d) > 0 {
+		if d := r.Reached(); len(d) > 0 {
 			t.Errorf("%s %q dialled %v", what, u, d)
 		}
 	}
