@@ -214,6 +214,9 @@ func (g *forgetting) forget(ctx context.Context) error {
 			return g.rewrite(ctx, path, path == g.Home.Journal(home.CycleOf(filepath.Base(path))))
 		})
 	}
+	if err == nil {
+		err = g.dropIndex(ctx) // a search meanwhile may have read what was not yet written anew
+	}
 	if err != nil {
 		return err
 	}

@@ -197,6 +197,24 @@ func TestForget(t *testing.T) {
 	}
 }
 
+// searching is a disk on which somebody searches again and again.
+type searching struct {
+	disk.FS
+	index string
+}
+
+func (s searching) Rename(from, to string) error {
+	return errors.Join(s.FS.Rename(from, to), os.WriteFile(s.index, []byte(leaked), 0o600))
+}
+
+// What a search meanwhile takes into its index, of files that still have the value, goes too.
+func TestForgetWhileSearching(t *testing.T) {
+	r := leakyHome(t, "")
+	_, err := r.keeping(searching{unsynced{disk.OS{}}, r.home.Search()}).Forget(t.Context(), leaked, true)
+	r.must(err)
+	r.forgotten("forgotten")
+}
+
 // Lines that nobody proved are not proven by it, and what a person vouched for stays so.
 func TestForgetUnproven(t *testing.T) {
 	r := leakyHome(t, "")
