@@ -76,7 +76,7 @@ func (p *Past) read() (err error) {
 		return errors.New("lines of its journal are not proven")
 	case p.end == nil:
 		return errors.New("its end is not in the journal: it was never saved")
-	case p.killed() && p.dialogue.talk == nil:
+	case p.killed() && p.next(p.at) < 0:
 		return errors.New("it was killed before it came to ask its model")
 	case p.killed() && p.halfway():
 		return errors.New("it was killed between two lines of one step")

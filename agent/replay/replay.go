@@ -16,9 +16,11 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	"rouse/agent"
 	"rouse/home"
+	"rouse/internal/jsonl"
 	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -135,12 +137,26 @@ func differ(was, is []byte) *Difference {
 		if i == len(lines) {
 			return "the end"
 		}
-		return quoted(string(lines[i]))
+		return string(lines[i])
 	}
-	return &Difference{What: fmt.Sprintf("line %d of _after", i+1), Recorded: at(a), Now: at(b)}
+	recorded, came := apart(at(a), at(b))
+	return &Difference{What: fmt.Sprintf("line %d of _after", i+1), Recorded: recorded, Now: came}
 }
 
 func quoted(s string) string { return "`" + text.Line(s, 300) + "`" }
+
+// apart are two texts from shortly before they differ.
+func apart(a, b string) (string, string) {
+	const before = 60
+	x, y, same := []rune(a), []rune(b), 0
+	for same < len(x) && same < len(y) && x[same] == y[same] {
+		same++
+	}
+	if same <= 2*before {
+		return quoted(a), quoted(b)
+	}
+	return quoted("…" + string(x[same-before:])), quoted("…" + string(y[same-before:]))
+}
 
 // comparer compares the events of a cycle with those of a journal, as they come.
 type comparer struct {
@@ -220,7 +236,8 @@ func (c *comparer) compare(then, now journal.Event) {
 			continue // an older journal has no verdict
 		}
 		if !reflect.DeepEqual(was[name], is[name]) {
-			c.differs(now, now.Event+" "+name, value(was[name]), value(is[name]))
+			recorded, came := apart(value(was[name]), value(is[name]))
+			c.differs(now, now.Event+" "+name, recorded, came)
 			return
 		}
 	}
@@ -265,11 +282,11 @@ func value(v any) string {
 	if v == nil {
 		return "nothing"
 	}
-	line, err := json.Marshal(v)
+	line, err := jsonl.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return quoted(string(line))
+	return strings.TrimSpace(string(line))
 }
 
 // brief is what an event says, in short.
@@ -278,5 +295,5 @@ func brief(e journal.Event) string {
 	for _, name := range []string{"cycle", "event"} {
 		delete(all, name)
 	}
-	return value(all)
+	return quoted(value(all))
 }

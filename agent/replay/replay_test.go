@@ -59,7 +59,11 @@ func (r *rig) settled(id string, met map[string]int) {
 // Cycles of all sorts come to the same when they are run again, byte for byte, and what
 // the model was asked does too.
 func TestReplay(t *testing.T) {
-	cycles, actions, met := sweep.Of(16, 80, 1000), 0, map[string]int{}
+	cycles, actions, met := sweep.Of(16, 48, 1000), 0, map[string]int{}
+	away, err := model.NewClient(model.Options{BaseURL: "http://127.0.0.1:1/v1", Name: "away"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for seed := range uint64(cycles / 4) {
 		r := newRig(t, seed)
 		dead := "" // a cycle that was killed, and is not settled yet
@@ -76,6 +80,10 @@ func TestReplay(t *testing.T) {
 				}
 				if r.rnd.IntN(3) == 0 {
 					a.Checks.Task = []any{"test -s <a>", map[string]any{"file": "nowhere", "by": "agent"}}[:1+r.rnd.IntN(2)]
+				}
+				if r.rnd.IntN(8) == 0 {
+					a.Fallback = []agent.Target{{Model: a.Model, ModelName: "other", ModelID: "other"}}
+					a.Model = away
 				}
 				if r.rnd.IntN(5) == 0 {
 					a.Disk = &disktest.Faulty{FS: disk.Unsynced{}, Fault: disktest.Fault{At: 20 + r.rnd.IntN(150), Mode: disktest.CrashBefore}}
