@@ -253,25 +253,35 @@ func TestForgetUnproven(t *testing.T) {
 func TestEveryFaultOfForget(t *testing.T) {
 	base := quickDir(t)
 	whole := leakyHome(t, filepath.Join(base, "home"))
-	had, runs := len(whole.remains()), 0
-	points := disktest.Sweep(t, sweep.Of(faults()[:3], faults()[:9], faults()), func(f *disktest.Faulty) {
+	runs := 0
+	run := func(fault disktest.Fault) *disktest.Faulty {
 		runs++
 		r := whole.in(filepath.Join(base, fmt.Sprint(runs)))
 		r.must(os.CopyFS(r.home.Dir, os.DirFS(whole.home.Dir)))
-		f.FS = unsynced{disk.OS{}}
-		k := &r.keeping(f).Keeper
-		done, err := k.Forget(t.Context(), leaked, true)
+		f := &disktest.Faulty{FS: unsynced{disk.OS{}}, Fault: fault}
+		done, err := r.keeping(f).Forget(t.Context(), leaked, true)
 		if len(f.Fired()) > 0 && err == nil && len(r.remains()) > 0 {
-			t.Fatalf("%v: silent success: %+v, it remains in %q", f.Fault, done, r.remains())
+			t.Fatalf("%v: silent success: %+v, it remains in %q", fault, done, r.remains())
 		}
 		r.state(r.home.Active())
 		if _, err := r.keeping(unsynced{disk.OS{}}).Forget(t.Context(), leaked, true); err != nil {
-			t.Fatalf("%v: again: %v", f.Fault, err)
+			t.Fatalf("%v: again: %v", fault, err)
 		}
-		r.forgotten(f.Fault.String())
+		r.forgotten(fault.String())
 		r.must(os.RemoveAll(r.home.Dir))
-	})
-	t.Logf("values left 0 / %d faults; it stood in %d places", points, had)
+		return f
+	}
+	ops, kinds, fired := len(run(disktest.Fault{}).Ops()), faults(), 0
+	step := max(1, ops*len(kinds)/sweep.Of(12, 80, ops*len(kinds)))
+	for n := 0; n < ops*len(kinds); n += step {
+		fault := kinds[n%len(kinds)]
+		fault.At = 1 + n/len(kinds)
+		fired += len(run(fault).Fired())
+	}
+	if fired == 0 {
+		t.Error("no fault fired")
+	}
+	t.Logf("values left 0 / %d runs, faults fired %d; %d writes", runs, fired, ops)
 }
 
 // The real program is killed while it forgets: each file is old or new, and the next run
