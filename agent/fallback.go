@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"rouse/agent/model"
@@ -36,7 +36,7 @@ func (c *cycle) lineUp() {
 		}
 		return 0
 	}
-	slices.SortStableFunc(line, func(a, b Target) int { return cmp.Compare(gone(a), gone(b)) })
+	sort.SliceStable(line, func(i, j int) bool { return gone(line[i]) < gone(line[j]) })
 	c.use(first)
 	why := c.recall().Why
 	c.use(line[0])

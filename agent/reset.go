@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sort"
 
 	"rouse/agent/history"
 	"rouse/home"
@@ -95,7 +94,10 @@ func (k *Keeper) clean() error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(files, func(x, y file) int { return cmp.Or(strings.Compare(x.cycle, y.cycle), strings.Compare(y.path, x.path)) })
+	sort.Slice(files, func(i, j int) bool {
+		x, y := files[i], files[j]
+		return x.cycle < y.cycle || x.cycle == y.cycle && x.path > y.path
+	})
 	for _, f := range files {
 		if err := k.disk().Remove(f.path); err != nil {
 			return err

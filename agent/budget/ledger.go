@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"time"
 
 	"rouse/internal/disk"
@@ -227,7 +228,8 @@ func (b *Budget) compact() error {
 			live = append(live, r)
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(sums.spent), func(x, y key) int { return bytes.Compare([]byte(x.day+x.cycle), []byte(y.day+y.cycle)) })
+	keys := slices.Collect(maps.Keys(sums.spent))
+	sort.Slice(keys, func(i, j int) bool { return keys[i].day+keys[i].cycle < keys[j].day+keys[j].cycle })
 	for _, k := range keys {
 		lines = append(lines, record{V: 1, Event: sum, Time: now, Day: k.day, Cycle: k.cycle, Amount: sums.spent[k]})
 	}

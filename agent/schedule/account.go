@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -76,7 +77,7 @@ func (a *accounting) run() {
 		a.entry(e)
 	}
 	a.asks()
-	slices.SortStableFunc(a.ready, func(x, y candidate) int { return cmp.Compare(x.slot.Unix(), y.slot.Unix()) })
+	sort.SliceStable(a.ready, func(i, j int) bool { return a.ready[i].slot.Unix() < a.ready[j].slot.Unix() })
 }
 
 // forget ends entries that rouse.yaml has no more.

@@ -2,7 +2,7 @@ package schedule
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"time"
 
 	"rouse/internal/disk"
@@ -109,6 +109,6 @@ func (l *Ledger) all() (lines []Record, err error) {
 func (l *Ledger) Slots() ([]Record, error) {
 	lines, err := l.all()
 	lines = final(lines)
-	slices.SortStableFunc(lines, func(a, b Record) int { return a.Slot.Compare(b.Slot) })
+	sort.SliceStable(lines, func(i, j int) bool { return lines[i].Slot.Before(lines[j].Slot) })
 	return lines, err
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -161,7 +161,7 @@ func (a *app) printDiff(list []scratchpad.Difference, moved int) {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stdout, "nothing changed")
 	}
-	slices.SortStableFunc(list, func(x, y scratchpad.Difference) int { return cmp.Compare(place(x.Key), place(y.Key)) })
+	sort.SliceStable(list, func(i, j int) bool { return place(list[i].Key) < place(list[j].Key) })
 	var callsGone, callsCome []string
 	for _, d := range list {
 		gone, come := removed(d), added(d)

@@ -13,6 +13,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -104,7 +105,7 @@ func (e *Eraser) spans(b []byte) (all [][]int) {
 	if e.loose != nil {
 		all = append(all, e.loose.FindAllIndex(b, -1)...)
 	}
-	slices.SortFunc(all, func(a, b []int) int { return a[0] - b[0] })
+	sort.Slice(all, func(i, j int) bool { return all[i][0] < all[j][0] })
 	apart := all[:0]
 	for _, s := range all {
 		if n := len(apart); n > 0 && s[0] < apart[n-1][1] {

@@ -3,6 +3,7 @@ package redact
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -69,7 +70,7 @@ func allForms(secrets []secret) []form {
 			}
 		}
 	}
-	slices.SortFunc(forms, func(a, b form) int { return cmp.Compare(a.text, b.text) })
+	sort.Slice(forms, func(i, j int) bool { return forms[i].text < forms[j].text })
 	return forms
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -98,7 +99,7 @@ func (c Connections) Variables() []Variable {
 			list = append(list, Variable{prefix(name) + upper(field), value})
 		}
 	}
-	slices.SortFunc(list, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return list
 }
 

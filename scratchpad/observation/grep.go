@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
+	"sort"
 	"sync"
 )
 
@@ -326,7 +326,7 @@ func (g *search) add(count int64, hits []hit) {
 		return
 	}
 	g.hits = append(g.hits, hits...)
-	slices.SortFunc(g.hits, func(a, b hit) int { return cmp.Compare(a.line, b.line) })
+	sort.Slice(g.hits, func(i, j int) bool { return g.hits[i].line < g.hits[j].line })
 	g.hits = g.hits[:min(len(g.hits), g.q.MaxMatches+1)]
 }
 
