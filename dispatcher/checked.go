@@ -112,8 +112,8 @@ func agents(check any) bool {
 // marked is a task whose checks are the agent's.
 func marked(task any) any {
 	m := maps.Clone(task.(map[string]any))
-	list, isList := m[checkKey].([]any)
-	if !isList {
+	list, _ := m[checkKey].([]any)
+	if len(list) == 0 {
 		m[checkKey] = mark(m[checkKey])
 		return m
 	}

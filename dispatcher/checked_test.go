@@ -2,6 +2,9 @@ package dispatcher
 
 import (
 	"encoding/json"
+	"errors"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -66,6 +69,51 @@ func TestGuard(t *testing.T) {
 		}
 		if again, _ := Guard(before, after); len(again) > 0 {
 			t.Errorf("%s to %s: guarded again: %v", c.before, c.after, again)
+		}
+	}
+}
+
+// However a queue is written anew: each task to which a person gave a check is there once,
+// as it was, and no other check is a person's.
+func TestGuardOfAnything(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	tasks := func() (list []any) {
+		checks := []any{"make", map[string]any{"file": "a"}, map[string]any{"command": "b", "by": "agent"}, []any{"make", "b"}, nil, 5, []any{}}
+		for range 1 + rnd.IntN(5) {
+			name := string(rune('a' + rnd.IntN(3)))
+			switch rnd.IntN(4) {
+			case 0:
+				list = append(list, nil)
+			case 1:
+				list = append(list, name)
+			default:
+				list = append(list, map[string]any{"task": name, "check": checks[rnd.IntN(len(checks))]})
+			}
+		}
+		return list
+	}
+	count := func(s *scratchpad.State) map[string]int {
+		n := map[string]int{}
+		for _, task := range queue(s) {
+			if guarded(task) {
+				key, _ := json.Marshal(task)
+				n[string(key)]++
+			}
+		}
+		return n
+	}
+	for range 3000 {
+		was, is := tasks(), tasks()
+		before, after := scratchpad.New(), scratchpad.New()
+		if err := errors.Join(before.Apply(requeue([]any{0, 0}, was)...), after.Apply(requeue([]any{0, 0}, is)...)); err != nil {
+			t.Fatal(err)
+		}
+		changes, _ := Guard(before, after)
+		if err := after.Apply(changes...); err != nil {
+			t.Fatal(err)
+		}
+		if want, got := count(before), count(after); !maps.Equal(want, got) {
+			t.Fatalf("%v to %v: %v became %v", was, is, want, got)
 		}
 	}
 }
