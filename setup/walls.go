@@ -202,15 +202,12 @@ func (w *Walls) effects(commands []command.Spec) history.Effects {
 	if w == nil || !w.keep(sandbox.OwnFiles, sandbox.Writes, sandbox.Attributes, sandbox.NoNetwork, sandbox.Services) {
 		return nil
 	}
-	effect, workspace := history.None, home.Resolved(w.workspace)
-	for _, path := range w.tools.Write {
-		if effect = history.Workspace; path != workspace {
-			return nil
-		}
+	if w.Posture == config.Open || slices.ContainsFunc(w.Write, func(path string) bool { return path != w.workspace }) {
+		return nil
 	}
-	list := history.Effects{"shell": effect}
+	list := history.Effects{"shell": history.Workspace}
 	for _, c := range commands {
-		list[c.Name] = effect
+		list[c.Name] = history.Workspace
 	}
 	return list
 }
@@ -241,7 +238,9 @@ func (w *Walls) Writable() []string {
 	if w == nil || w.Posture == config.Open {
 		return nil
 	}
-	return append(slices.Clone(w.tools.Write), w.tools.Temp, w.tools.Cache)
+	var p sandbox.Policy
+	w.tools.find(&p)
+	return append(slices.Clone(p.Write), p.Temp, p.Cache)
 }
 
 // Notebook gives the box of a notebook's process, which reads its folder and writes where
