@@ -61,35 +61,40 @@ func (x *Index) fill(ctx context.Context, path string) error {
 var errOther = errors.New("it is of another version")
 
 // connect opens the index, and makes one where there is none.
-func (x *Index) connect(path string) (err error) {
-	if path == "" {
-		x.db, err = sql.Open("sqlite", ":memory:?_pragma=temp_store(memory)")
-	} else {
-		x.file = nil
-		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-			return errOther
-		}
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		x.file, err = f.Stat()
-		if err := errors.Join(err, f.Close()); err != nil {
+func (x *Index) connect(path string) error {
+	name := ":memory:?_pragma=temp_store(memory)"
+	if x.file = nil; path != "" {
+		if err := x.make(path); err != nil {
 			return err
 		}
 		v := url.Values{"_txlock": {"immediate"}, "_pragma": {
 			"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")", "synchronous(normal)", "temp_store(memory)", "trusted_schema(off)",
 		}}
-		x.db, err = sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: v.Encode()}).String())
+		name = (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: v.Encode()}).String()
 	}
+	db, err := sql.Open("sqlite", name)
 	if err != nil {
 		return err
 	}
-	x.db.SetMaxOpenConns(1)
+	db.SetMaxOpenConns(1)
+	x.db = db
 	if err = x.prepare(); err != nil {
-		x.db.Close()
+		db.Close()
 	}
 	return err
+}
+
+// make makes the file, which is readable only by its owner, where there is none.
+func (x *Index) make(path string) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return errOther
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	x.file, err = f.Stat()
+	return errors.Join(err, f.Close())
 }
 
 func (x *Index) prepare() error {
