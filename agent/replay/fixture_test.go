@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"rouse/agent"
+	"rouse/agent/config"
+	"rouse/agent/model"
 	"rouse/home"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -99,4 +102,49 @@ func unpacked(t *testing.T, name string) home.Home {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestRecord records such cycles by this version, for the file that $ROUSE_RECORD names:
+// a version that changes what a journal has adds one.
+func TestRecord(t *testing.T) {
+	to := os.Getenv("ROUSE_RECORD")
+	if to == "" {
+		t.Skip("only where ROUSE_RECORD names a file, such as testdata/6_what.tar.gz")
+	}
+	r := newRig(t, 1)
+	for i, calls := range [][]string{
+		{"effect", `{"label":"a","task_scratchpad":"<fact>"}`, "big", `{"n":9000}`, "nosuch", `{}`, "effect", `{"label":"bad"}`, "update_scratchpad", `{"fact":1,"notes":"short"}`, "done", `{"summary":"seen"}`},
+		{"effect", `{"label":"b"}`, "effect", `{"label":"same"}`, "effect", `{"label":"same"}`},
+		{"effect", `{"label":"c"}`, "effect", `{"label":"kill"}`},
+		{"effect", `{"label":"d"}`},
+	} {
+		r.cycle(r.agent(asker(func(req model.Request) (model.Reply, error) {
+			if len(calls) == 0 {
+				return model.Reply{}, errors.New("away <so>")
+			}
+			tool, args := calls[0], calls[1]
+			calls = calls[2:]
+			return act(req, tool, args), nil
+		}), func(a *agent.Agent, c *config.Config) {
+			c.Cycle.NotesMax = 2000
+			if i == 1 {
+				a.Protocol, a.MaxIterations = agent.ProtocolJSON, 3
+			}
+		}))
+	}
+	f, err := os.Create(to)
+	r.must(err)
+	z := gzip.NewWriter(f)
+	w := tar.NewWriter(z)
+	for _, pattern := range []string{"logs/*.jsonl", "logs/made/*", "scratchpad/*_before.yaml", "scratchpad/*_after.yaml"} {
+		names, err := filepath.Glob(filepath.Join(r.home.Dir, pattern))
+		r.must(err)
+		for _, name := range names {
+			text := r.read(name)
+			r.must(w.WriteHeader(&tar.Header{Name: r.home.Rel(name), Mode: 0o600, Size: int64(len(text))}))
+			_, err := w.Write([]byte(text))
+			r.must(err)
+		}
+	}
+	r.must(errors.Join(w.Close(), z.Close(), f.Close()))
 }
