@@ -70,6 +70,11 @@ func (k *Keeper) Forget(ctx context.Context, value string, do bool) (f Forgotten
 	if err != nil {
 		return f, err
 	}
+	if do {
+		if err := k.Home.MakeFolders(k.disk()); err != nil {
+			return f, err
+		}
+	}
 	unlock, err := k.Home.Lock()
 	if err != nil {
 		return f, err
