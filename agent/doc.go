@@ -45,7 +45,7 @@
 //     name: rules, configuration, tools.
 //   - replay.go tells a journal to the same conversation again, so that what the
 //     model saw can be rebuilt; what a request depends on, the journal must have.
-//   - past.go stands for the world in a cycle that is run again, which agent/replay
+//   - past.go, and given.go, stand for the world in a cycle that is run again, which agent/replay
 //     compares with what was recorded.
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
 //     are for a home that is left alone; unattended.go calls them. agent/trust tells
