@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"time"
+
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
-	"time"
 )
 
 // Agent is an agent that runs the cycle again, in an empty home of its own.
