@@ -53,12 +53,12 @@ func (s *Setup) addNight(st *Standing, newest *agent.Summary) error {
 }
 
 // notRan are the slots that came to something since a moment but did not just run,
-// the newest first. Those in a row that ended alike are one.
+// the newest first. Those in a row that ended alike are one, and one that runs now is none.
 func notRan(all []schedule.Record, since time.Time) []Slot {
 	list, row := []Slot{}, false
 	for _, r := range slices.Backward(all) {
 		slot := SlotOf(r)
-		if !r.Time.After(since) || r.Status == schedule.Ran && (r.Exit == nil || *r.Exit == 0) {
+		if !r.Time.After(since) || r.Status == schedule.Running || r.Status == schedule.Ran && (r.Exit == nil || *r.Exit == 0) {
 			row = false
 			continue
 		}

@@ -76,6 +76,8 @@ type Summary struct {
 	Blocked *Blocked
 	// Again is the slot that is tried again next, nil if there is none.
 	Again *Record
+	// Woken says that somebody looks at the schedule, and in time.
+	Woken bool
 	// Problems says in words what is not as it should be.
 	Problems []string
 }
@@ -99,6 +101,8 @@ func (l *Ledger) Summary(entries List) (Summary, error) {
 		sum.Problems = append(sum.Problems, "nobody has looked at the schedule yet; start rouse schedule, or call rouse install")
 	case !sum.Next.IsZero() && late > overdue:
 		sum.Problems = append(sum.Problems, fmt.Sprintf("nobody has woken the home for %s; does cron or rouse schedule run?", late.Round(time.Minute)))
+	default:
+		sum.Woken = len(have.Marks) > 0
 	}
 	for _, o := range have.Open {
 		if !l.lives(o) {

@@ -24,9 +24,11 @@ func (j Job) Woken(s *setup.Setup) (prefix string, checks []setup.Check) {
 			return j.given(unit).prefix(), j.checkUnit(via, path, unit)
 		}
 	}
-	if sum, err := s.Slots().Summary(s.Config.Schedule); err == nil && sum.Last != nil && len(sum.Problems) == 0 {
+	sum, err := s.Slots().Summary(s.Config.Schedule)
+	slots, err2 := s.Slots().Slots()
+	if n := len(slots); err == nil && err2 == nil && sum.Woken && n > 0 { // whatever became of it
 		return j.prefix(), []setup.Check{{Check: "woken", OK: true,
-			Found: "install has written nothing, but something took the slot of " + setup.Clock(sum.Last.Slot), Hint: "is that rouse schedule? then see that it starts with the machine"}}
+			Found: "install has written nothing, but something took the slot of " + setup.Clock(slots[n-1].Slot), Hint: "is that rouse schedule? then see that it starts with the machine"}}
 	}
 	return j.prefix(), []setup.Check{{Check: "woken", Found: "nothing wakes the home: neither an entry in crontab nor a timer",
 		Hint: "call rouse install, or run rouse schedule as a service"}}
