@@ -21,8 +21,9 @@ import (
 
 // A home lives through many cycles of all fates, and its history stays linear:
 // each _before is the memory as it was last saved or edited, to the byte, each
-// _after is its _before with the changes of its journal, to the byte, ids rise,
-// and no snapshot changes once it is written.
+// _after is its _before, or what a rewind puts back, with the changes of its journal,
+// to the byte, ids rise, and no snapshot changes once it is written. A rewind puts back
+// memory and files, and another undoes it.
 func TestHistoryIsLinear(t *testing.T) {
 	cycles := sweep.Of(150, 300, 10_000)
 	h := &lifetime{
@@ -33,10 +34,7 @@ func TestHistoryIsLinear(t *testing.T) {
 	for range cycles {
 		h.live()
 	}
-	a, _ := h.agent(recorder{unsynced{disk.OS{}}, h})
-	if _, err := a.settle(); err != nil && !errors.As(err, new(*Conflict)) {
-		t.Fatal(err)
-	}
+	h.settle()
 	h.wakeAgain("at last")
 	h.walk()
 	t.Logf("violations 0 / %d snapshots, %d saves, %d edits and resets; starts: %v", len(h.contents), h.saves, h.edits, h.fates)
@@ -72,6 +70,8 @@ func (r recorder) Rename(from, to string) error {
 	case err != nil:
 	case from == r.h.home.Active():
 		r.h.memory = ""
+	case strings.HasSuffix(to, "_unproven.yaml") && r.h.faulted[home.CycleOf(filepath.Base(to))]:
+		delete(r.h.contents, filepath.Base(from)) // the journal lost how the cycle ended, and the memory was edited
 	case to == r.h.home.Active():
 		r.h.saves++
 		r.h.wrote(to)
@@ -139,9 +139,13 @@ func (h *lifetime) live() {
 	if h.rnd.IntN(8) == 0 {
 		h.edit()
 	}
+	if h.rnd.IntN(8) == 0 {
+		h.file("mine", fmt.Sprint("of a person ", h.rnd.IntN(100)))
+	}
 	f := &disktest.Faulty{FS: recorder{unsynced{disk.OS{}}, h}}
 	fate := h.fate(f)
-	a, m := h.agent(f, h.replies()...)
+	a := h.keeping(f, h.replies()...)
+	m := a.Model.(*script)
 	a.MaxIterations = 2 + h.rnd.IntN(4)
 	if h.rnd.IntN(8) > 0 {
 		a.Task = fmt.Sprintf("task %d", h.rnd.IntN(5))
@@ -172,6 +176,53 @@ func (h *lifetime) live() {
 			h.t.Fatal(err)
 		}
 	}
+	if h.rnd.IntN(15) == 0 {
+		h.rewind()
+	}
+}
+
+// settle ends what is interrupted, on a healthy disk.
+func (h *lifetime) settle() *Agent {
+	h.t.Helper()
+	a := h.keeping(recorder{unsynced{disk.OS{}}, h})
+	if _, err := a.Keeper.settle(); err != nil && !errors.As(err, new(*Conflict)) {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// rewind puts the home back to before a random cycle, which may fail or die as any
+// other; one that went well is mostly undone.
+func (h *lifetime) rewind() {
+	h.t.Helper()
+	healthy, ids := h.settle(), h.cycles()
+	r := Rewind{Cycle: ids[h.rnd.IntN(len(ids))], Memory: h.rnd.IntN(3) > 0, Files: h.rnd.IntN(3) > 0}
+	if h.memory == "" || !disk.Exists(h.home.Before(r.Cycle)) {
+		return
+	}
+	was, tree := h.state(h.home.Active()), h.tree()
+	f := &disktest.Faulty{FS: recorder{unsynced{disk.OS{}}, h}}
+	h.fate(f)
+	p, err := h.keeping(f).Rewind(r, true)
+	if err != nil || p.Done == "" {
+		h.fates["not rewound"]++ // what died is carried out by the next wake
+		return
+	}
+	h.fates["rewound"]++
+	left, err := healthy.plan(p.Rewind)
+	if h.must(err); len(left.Changes) > 0 || len(left.Keys) > 1 || len(left.Keys) == 1 && left.Keys[0].Key != "notes" {
+		h.t.Fatalf("%v: the rewind %+v left %+v", f.Fault, r, left)
+	}
+	if h.rnd.IntN(3) > 0 {
+		undo, err := LastRewind(h.home)
+		h.must(err)
+		_, err = healthy.Rewind(undo, true)
+		h.must(err)
+		if now := h.state(h.home.Active()); h.tree() != tree || len(keysOf(was, now)) > 0 {
+			h.t.Fatalf("the rewind %+v, undone, left\n%s\nof\n%s\nand the keys %q", r, h.tree(), tree, keysOf(was, now))
+		}
+		h.fates["undone"]++
+	}
 }
 
 // fate sets the fault of a start: none mostly, else a crash or an error somewhere.
@@ -193,13 +244,15 @@ func (h *lifetime) fate(f *disktest.Faulty) string {
 // replies are a few actions and, mostly, done.
 func (h *lifetime) replies() (replies []string) {
 	for range h.rnd.IntN(4) {
-		switch h.rnd.IntN(4) {
+		switch h.rnd.IntN(5) {
 		case 0:
 			replies = append(replies, act("update_scratchpad", fmt.Sprintf(`{"fact":%d,"goals":["g%d"]}`, h.rnd.IntN(100), h.rnd.IntN(3))))
 		case 1:
 			replies = append(replies, act("update_scratchpad", fmt.Sprintf(`{"pending_actions":["p%d"],"notes":"short"}`, h.rnd.IntN(100))))
 		case 2:
 			replies = append(replies, "no action at all")
+		case 3:
+			replies = append(replies, write(fmt.Sprint("file", h.rnd.IntN(3)), fmt.Sprint(h.rnd.IntN(100))))
 		default:
 			replies = append(replies, act("effect", fmt.Sprintf(`{"label":"%d"}`, h.rnd.IntN(1000))))
 		}
@@ -295,6 +348,17 @@ func (h *lifetime) walk() {
 func (h *lifetime) replay(id string) bool {
 	h.t.Helper()
 	s := h.state(h.home.Before(id))
+	var to *journal.Rewound
+	for e, err := range journal.Read(h.home.Journal(id)) {
+		switch d := e.Data.(type) {
+		case *journal.Rewound:
+			to = d
+		case *journal.End:
+			if h.must(err); to != nil && to.Memory != "" && d.Outcome == journal.Done {
+				s = h.state(h.home.Before(to.To))
+			}
+		}
+	}
 	h.must(journal.Rebuild(s, journal.Read(h.home.Journal(id))))
 	got, err := s.Bytes()
 	h.must(err)

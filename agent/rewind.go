@@ -307,13 +307,17 @@ func (k *Keeper) ending(c *record, t *trace) journal.End {
 
 // LastRewind is what undoes the newest rewind.
 func LastRewind(h home.Home) (Rewind, error) {
-	list, err := Summaries(h, 0)
-	if err != nil {
-		return Rewind{}, err
-	}
-	i := slices.IndexFunc(list, func(s Summary) bool { return s.Rewound != "" })
-	if i < 0 {
-		return Rewind{}, errors.New("nothing was rewound yet, as far as the journals tell")
+	var list []Summary
+	i := -1
+	for n := 20; i < 0; n *= 10 { // mostly it is one of the newest
+		var err error
+		if list, err = Summaries(h, n); err != nil {
+			return Rewind{}, err
+		}
+		i = slices.IndexFunc(list, func(s Summary) bool { return s.Rewound != "" })
+		if i < 0 && len(list) < n {
+			return Rewind{}, errors.New("nothing was rewound yet, as far as the journals tell")
+		}
 	}
 	r := Rewind{Cycle: list[i].Cycle}
 	for e, err := range journal.Read(h.Journal(r.Cycle)) {
