@@ -19,7 +19,6 @@ import (
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
-	"rouse/internal/killtest"
 	"rouse/internal/proc"
 	"rouse/internal/sweep"
 	"rouse/journal"
@@ -282,29 +281,6 @@ func TestEveryFaultOfForget(t *testing.T) {
 		t.Error("no fault fired")
 	}
 	t.Logf("values left 0 / %d runs, faults fired %d; %d writes", runs, fired, ops)
-}
-
-// The real program is killed while it forgets: each file is old or new, and the next run
-// does the rest.
-func TestKilledWhileForgetting(t *testing.T) {
-	base := quickDir(t)
-	whole := leakyHome(t, filepath.Join(base, "home"))
-	points := killtest.Sweep(t, 12, func(n int) killtest.Result {
-		s := &site{whole.in(filepath.Join(base, fmt.Sprint(n))), ""}
-		s.must(os.CopyFS(s.home.Dir, os.DirFS(whole.home.Dir)))
-		server := replying()
-		defer server.Close()
-		r := kill(t, s.command(server, "forget", leaked, "--yes"), n)
-		context := fmt.Sprintf("killed %s (%d)", r.At, n)
-		s.state(s.home.Active())
-		if code, text := s.run(server, "forget", leaked, "--yes"); code != 0 {
-			t.Fatalf("%s: again: exit %d: %s", context, code, text)
-		}
-		s.forgotten(context)
-		s.must(os.RemoveAll(s.home.Dir))
-		return r
-	})
-	t.Logf("values left 0 / %d kills", points)
 }
 
 func sha256Of(text string) [32]byte { return sha256.Sum256([]byte(text)) }

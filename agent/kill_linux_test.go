@@ -235,3 +235,26 @@ func (c *kills) check(t *testing.T, s *site, context string) {
 	c.unknown += unknown
 	c.never += unknown + done - ran
 }
+
+// The real program is killed while it forgets: each file is old or new, and the next run
+// does the rest.
+func TestKilledWhileForgetting(t *testing.T) {
+	base := quickDir(t)
+	whole := leakyHome(t, filepath.Join(base, "home"))
+	points := killtest.Sweep(t, 12, func(n int) killtest.Result {
+		s := &site{whole.in(filepath.Join(base, fmt.Sprint(n))), ""}
+		s.must(os.CopyFS(s.home.Dir, os.DirFS(whole.home.Dir)))
+		server := replying()
+		defer server.Close()
+		r := kill(t, s.command(server, "forget", leaked, "--yes"), n)
+		context := fmt.Sprintf("killed %s (%d)", r.At, n)
+		s.state(s.home.Active())
+		if code, text := s.run(server, "forget", leaked, "--yes"); code != 0 {
+			t.Fatalf("%s: again: exit %d: %s", context, code, text)
+		}
+		s.forgotten(context)
+		s.must(os.RemoveAll(s.home.Dir))
+		return r
+	})
+	t.Logf("values left 0 / %d kills", points)
+}
