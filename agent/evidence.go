@@ -157,7 +157,8 @@ func (a *again) open(r *journal.Result) (rc io.ReadCloser, err error) {
 		return nil, err
 	}
 	sum := sha256.New()
-	if _, err := c.WriteTo(sum); err == nil && r.SHA256 != "" && hex.EncodeToString(sum.Sum(nil)) != r.SHA256 {
+	_, err = c.WriteTo(sum)
+	if err == nil && r.SHA256 != "" && hex.EncodeToString(sum.Sum(nil)) != r.SHA256 {
 		err = errors.New("what is kept of that step is not what it gave")
 	}
 	if err != nil {

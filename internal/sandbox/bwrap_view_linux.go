@@ -113,14 +113,6 @@ func (v view) put(s sight, paths ...string) {
 	}
 }
 
-// show shows a file that has to be seen, if it is not.
-func (v view) show(path string) {
-	real, _, ok := v.there.follow(path)
-	if s, _ := v.at(real); ok && s < seen {
-		v.found[real] = seen
-	}
-}
-
 // own puts the sandbox's own things in their place: instead of /run, where services
 // have their sockets, an empty folder with what resolves names.
 func (v view) own() {
