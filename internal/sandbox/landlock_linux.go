@@ -81,6 +81,14 @@ func (r *rules) made(b *Box) (*ruleset, error) {
 	return set, nil
 }
 
+// prepare makes the ruleset before it is needed. After an error the first child makes
+// another one, or is told.
+func (r *rules) prepare(b *Box) {
+	if set, err := r.made(b); err == nil {
+		_ = r.complete(set)
+	}
+}
+
 // complete waits until a ruleset is. After an error the next child tries another one.
 func (r *rules) complete(set *ruleset) error {
 	<-set.complete

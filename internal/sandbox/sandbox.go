@@ -182,14 +182,16 @@ func Later(p Policy, find func(*Policy), s System) *Box {
 func (b *Box) Policy() Policy { return *b.whole() }
 
 // Prepare finds out and makes what the first process would else wait for. A cycle does
-// so while it waits for the model.
+// so while it waits for the model. Where a folder that can be written is not there yet, it
+// is left for then: rules that know nothing of it would not let anybody write there.
 func (b *Box) Prepare() {
-	b.whole()
-	if b.system.wraps() || !b.system.landlocks() {
-		return
+	for _, dir := range b.whole().Write {
+		if _, err := os.Lstat(dir); err != nil {
+			return
+		}
 	}
-	if set, err := b.rules.made(b); err == nil {
-		_ = b.rules.complete(set) // else the first process makes another one, or is told
+	if !b.system.wraps() && b.system.landlocks() {
+		b.rules.prepare(b)
 	}
 }
 
