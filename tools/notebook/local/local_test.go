@@ -2,6 +2,7 @@ package local
 
 import (
 	"cmp"
+	"flag"
 	"os"
 	"path/filepath"
 	"sync"
@@ -22,6 +23,7 @@ type shared struct {
 var environment shared
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "6") // they mostly wait; on the command line -parallel beats this
 	code := m.Run()
 	if environment.dir != "" {
 		os.RemoveAll(environment.dir)

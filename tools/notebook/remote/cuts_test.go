@@ -109,6 +109,7 @@ func (r *rig) host() string { return strings.TrimPrefix(r.url, "http://") }
 // more, at each of many byte counts, in either direction: each cell runs once,
 // its output and its outcome arrive whole, and the model is asked once.
 func TestCuts(t *testing.T) {
+	t.Parallel()
 	cut, step := int64(0), sweep.Of[int64](397, 199, 7)
 	for _, up := range []bool{false, true} {
 		most := int64(4200) // more than a cell's stream has

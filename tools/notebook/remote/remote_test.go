@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"flag"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ type shared struct {
 var environment shared
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "6") // they mostly wait; on the command line -parallel beats this
 	code := m.Run()
 	if environment.dir != "" {
 		os.RemoveAll(environment.dir)
@@ -101,6 +103,7 @@ func open(t testing.TB, c *remote.Client, name string) *remote.Runtime {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	notebooktest.Run(t, func(t *testing.T, o notebooktest.Options) func() notebook.Runtime {
 		c := newRig(t, o).client("ann")
 		c.LLM = o.LLM

@@ -65,6 +65,7 @@ func (c *counted) has(what string) bool {
 const anID = `{"id":"0123456789abcdef"`
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	server, ran := newCounted(t)
 	ann := "Bearer " + token("ann")
 	for _, tt := range []struct {
@@ -173,6 +174,7 @@ func TestRestarted(t *testing.T) {
 // TestGone: a server that does not come back makes the outcome unknown, and one
 // that never was an error.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	server, _ := newCounted(t)
 	p := newProxy(t, server.host(), func(int) (int64, int64) { return -1, -1 })
 	c := &remote.Client{Endpoint: p.url(), Token: token("ann"), LLM: (&notebooktest.Model{}).Ask, Patience: 50 * time.Millisecond}
