@@ -59,7 +59,11 @@ type Report struct {
 }
 
 // Write makes a backup of a home. The file must not be there yet, nor in the home.
-func Write(h home.Home, to, program string, now time.Time) (r Report, err error) {
+func Write(h home.Home, to, program string, now time.Time) (Report, error) {
+	return write(disk.OS{}, h, to, program, now)
+}
+
+func write(f disk.FS, h home.Home, to, program string, now time.Time) (r Report, err error) {
 	if to, err = filepath.Abs(to); err != nil {
 		return r, err
 	}
@@ -86,7 +90,7 @@ func Write(h home.Home, to, program string, now time.Time) (r Report, err error)
 	}
 	defer os.RemoveAll(scratch)
 	w.scratch = scratch
-	if err := disk.ReplaceBy(disk.OS{}, to, 0o600, w.write); err != nil {
+	if err := disk.ReplaceBy(f, to, 0o600, w.write); err != nil {
 		return r, fmt.Errorf("backup: %w", err)
 	}
 	info, err := os.Stat(to)

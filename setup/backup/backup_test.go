@@ -23,6 +23,7 @@ import (
 	"rouse/agent/model"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 	"rouse/internal/sweep"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -265,5 +266,39 @@ func TestDamage(t *testing.T) {
 	try("without sums", forge(Head{Format: format}))
 	for _, e := range []tar.Header{{Name: "../out", Typeflag: tar.TypeReg}, {Name: "/out", Typeflag: tar.TypeReg}, {Name: "dev", Typeflag: tar.TypeChar}} {
 		try(e.Name, forge(Head{Format: format}, e, sums))
+	}
+}
+
+// TestEveryFault: whatever fails, at whatever operation, there is a whole backup or none,
+// and one that is there was told to be.
+func TestEveryFault(t *testing.T) {
+	h, a := newHome(t, t.TempDir(), `{"tool":"write_file","args":{"text":"one"}}`)
+	_, err := a.RunOnce(t.Context())
+	must(t, err)
+	run := func(fault disktest.Fault) *disktest.Faulty {
+		dir := t.TempDir()
+		f, to := &disktest.Faulty{Fault: fault}, filepath.Join(dir, "b")
+		_, err := write(f, h, to, "v", clock)
+		whole := disk.Exists(to)
+		if whole {
+			if _, err := Restore(to, filepath.Join(dir, "home")); err != nil {
+				t.Errorf("%s: what is there is no backup: %v", fault, err)
+			}
+		}
+		left, _ := filepath.Glob(dir + "/*.tmp")
+		if err == nil && (!whole || len(left) > 0) || err != nil && len(f.Fired()) == 0 {
+			t.Errorf("%s: %v, there %v, left %q", fault, err, whole, left)
+		}
+		return f
+	}
+	ops, kinds, fired := len(run(disktest.Fault{}).Ops()), disktest.Faults(), 0
+	for n, step := 0, sweep.Of(43, 7, 1); n < ops*len(kinds); n += step {
+		fault := kinds[n%len(kinds)]
+		fault.At = 1 + n/len(kinds)
+		fired += len(run(fault).Fired())
+	}
+	t.Logf("backups torn 0, faults fired %d in %d writes", fired, ops)
+	if fired == 0 {
+		t.Error("no fault fired")
 	}
 }
