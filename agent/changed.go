@@ -146,7 +146,8 @@ func (k *Keeper) sum(text string) string {
 }
 
 // coarse is how far the time of a file may lie before that of a clock. Of two calls
-// that are nearer to each other the one is named in which that time lies.
+// that are nearer to each other the one is named in which that time lies, or else the
+// first.
 const coarse = 10 * time.Millisecond
 
 // stepOf is the call during which a file was written, by its time or else by the one that
@@ -178,7 +179,7 @@ func (k *Keeper) stepAt(c *record, when time.Time) int {
 			switch {
 			case !ok || when.After(e.Time) || when.Before(from.Add(-coarse)):
 			case when.Before(from):
-				near = d.Step
+				near = cmp.Or(near, d.Step)
 			default:
 				return d.Step
 			}
