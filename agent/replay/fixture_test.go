@@ -2,6 +2,7 @@ package replay
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -29,26 +30,29 @@ func TestFixtures(t *testing.T) {
 		t.Fatal(names, err)
 	}
 	for _, name := range names {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".tar.gz"), func(t *testing.T) {
-			h := unpacked(t, name)
-			ids, err := h.Cycles(0)
-			if err != nil || len(ids) != 4 {
-				t.Fatal(ids, err)
-			}
-			for i, id := range ids {
-				rebuilt(t, h, id)
-				got, err := Run(t.Context(), h, id, Options{})
-				said := ""
-				if err != nil {
-					said = err.Error()
-				} else if !got.Same {
-					said = got.First.String()
-				}
-				if want := since(filepath.Base(name), len(ids)-1-i); want == "" && said != "" || !strings.Contains(said, want) {
-					t.Errorf("%s: %s, want %q", id, said, want)
-				}
-			}
-		})
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".tar.gz"), func(t *testing.T) { comeToTheSame(t, name) })
+	}
+}
+
+// comeToTheSame replays the cycles of an archive.
+func comeToTheSame(t *testing.T, name string) {
+	h := unpacked(t, name)
+	ids, err := h.Cycles(0)
+	if err != nil || len(ids) != 4 {
+		t.Fatal(ids, err)
+	}
+	for i, id := range ids {
+		rebuilt(t, h, id)
+		got, err := Run(t.Context(), h, id, Options{})
+		said := ""
+		if err != nil {
+			said = err.Error()
+		} else if !got.Same {
+			said = got.First.String()
+		}
+		if want := since(filepath.Base(name), len(ids)-1-i); want == "" && said != "" || !strings.Contains(said, want) {
+			t.Errorf("%s: %s, want %q", id, said, want)
+		}
 	}
 }
 
@@ -104,13 +108,11 @@ func unpacked(t *testing.T, name string) home.Home {
 	}
 }
 
-// TestRecord records such cycles by this version, for the file that $ROUSE_RECORD names:
-// a version that changes what a journal has adds one.
+// TestRecord records such cycles by this version, and replays them: into the file that
+// $ROUSE_RECORD names, such as testdata/6_what.tar.gz. A version that changes what a
+// journal has adds one.
 func TestRecord(t *testing.T) {
-	to := os.Getenv("ROUSE_RECORD")
-	if to == "" {
-		t.Skip("only where ROUSE_RECORD names a file, such as testdata/6_what.tar.gz")
-	}
+	to := cmp.Or(os.Getenv("ROUSE_RECORD"), filepath.Join(t.TempDir(), "now.tar.gz"))
 	r := newRig(t, 1)
 	for i, calls := range [][]string{
 		{"effect", `{"label":"a","task_scratchpad":"<fact>"}`, "big", `{"n":9000}`, "nosuch", `{}`, "effect", `{"label":"bad"}`, "update_scratchpad", `{"fact":1,"notes":"short"}`, "done", `{"summary":"seen"}`},
@@ -147,4 +149,5 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	r.must(errors.Join(w.Close(), z.Close(), f.Close()))
+	comeToTheSame(t, to)
 }

@@ -60,16 +60,16 @@ func TestForms(t *testing.T) {
 // What is large is read in parts, and a value is found wherever these meet; what is no
 // text keeps its length.
 func TestReader(t *testing.T) {
-	e, err := New("sk-0123456789")
+	e, err := New("my-0123456789")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, pad := range []int{0, 1, block - 13, block - 5, block, block + e.reach - 6, 2*block - 3, 3 * block} {
 		for name, tail := range map[string]string{"text": "", "binary": "\x00\xff"} {
-			in := tail + strings.Repeat("a", pad) + "sk-0123456789" + strings.Repeat("b", block) + "sk-0123456789"
+			in := tail + strings.Repeat("a", pad) + "my-0123456789" + strings.Repeat("b", block) + "my-0123456789"
 			r := e.Reader(iotest.HalfReader(strings.NewReader(in)))
 			out, err := io.ReadAll(r)
-			want := strings.ReplaceAll(in, "sk-0123456789", map[string]string{"text": Mark, "binary": "xxxxxxxxxxxxx"}[name])
+			want := strings.ReplaceAll(in, "my-0123456789", map[string]string{"text": Mark, "binary": "xxxxxxxxxxxxx"}[name])
 			if err != nil || r.Hits != 2 || string(out) != want {
 				t.Errorf("%s at %d: %d hits, %d bytes, %v", name, pad, r.Hits, len(out), err)
 			}
