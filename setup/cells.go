@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -68,7 +67,7 @@ func (s *Setup) search(ctx context.Context, host agent.Host, query string) (note
 		return notebook.Completion{}, fmt.Errorf("notebook.search: %s: %w", name, err)
 	}
 	var found bytes.Buffer
-	r := t.Run(ctx, tools.Call{Args: args, Output: &upTo{&found, maxFound}, Started: host.Started})
+	r := t.Run(ctx, tools.Call{Args: args, Output: text.Capped(&found, maxFound), Started: host.Started})
 	if r.Content != nil {
 		fmt.Fprint(&found, r.Content)
 	}
@@ -100,19 +99,6 @@ func queryArgs(t tools.Tool, query string) (json.RawMessage, error) {
 		}
 	}
 	return json.Marshal(map[string]string{param: query})
-}
-
-// upTo takes so many bytes, and lets the rest go.
-type upTo struct {
-	w    io.Writer
-	left int
-}
-
-func (l *upTo) Write(p []byte) (int, error) {
-	n := min(len(p), l.left)
-	l.left -= n
-	_, err := l.w.Write(p[:n])
-	return len(p), err
 }
 
 // toolAlone gives a tool outside of a cycle: a server is started for it, which done

@@ -123,7 +123,7 @@ func last(out string) string {
 
 func (w World) get(ctx context.Context, c Check) (seen string, err error) {
 	body := &bytes.Buffer{}
-	status, err := w.Get(ctx, c.URL, c.Own, &capped{body, maxRead})
+	status, err := w.Get(ctx, c.URL, c.Own, text.Capped(body, maxRead))
 	switch {
 	case status == 0 || err != nil && status < 400:
 		return "", cmp.Or(err, errors.New("no answer"))
@@ -200,18 +200,4 @@ func (c Check) compare(content []byte) error {
 		return fmt.Errorf("%s is %s, not %s", c.at, text.Line(is, 100), text.Line(want, 100))
 	}
 	return nil
-}
-
-// capped keeps the beginning of what is written to it.
-type capped struct {
-	w    io.Writer
-	left int
-}
-
-// Write never says that it wrote less than p.
-func (c *capped) Write(p []byte) (int, error) {
-	n := min(len(p), c.left)
-	c.left -= n
-	_, err := c.w.Write(p[:n])
-	return len(p), err
 }
