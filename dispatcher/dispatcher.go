@@ -48,6 +48,8 @@ type Dispatcher struct {
 	Wishes
 	// Proof is how tasks are checked that are said to be done.
 	Proof
+	// Consent is what the operator has to say of calls.
+	Consent
 	// Locked are the keys of the state that the model may not change.
 	Locked []string
 	// Notes says whether calls are to come with a note of earlier results, and
@@ -99,6 +101,7 @@ type Observation struct {
 	size     int64
 	sum      string   // of all of the content
 	refused  []string // what the sandbox kept its process from
+	from     []string // where its text came from
 	parked   string   // of what of it is in the store
 	evidence []journal.Evidence
 	// partial says that Content is not all that the tool gave, and that the rest
@@ -182,6 +185,9 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	if err := d.room(); err != nil {
 		return d.record(o, refusef("not carried out: %v, so nobody would know of the call; make room with update_scratchpad first", err))
 	}
+	if yes, err := d.consent(tool, args, o); err != nil || !yes {
+		return err
+	}
 	if err := d.intend(tool, o); err != nil {
 		return err
 	}
@@ -196,6 +202,9 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 		if err := d.Journal.Append(&journal.Refused{Step: o.Step, What: what}); err != nil {
 			return err
 		}
+	}
+	if err := d.learn(o); err != nil {
+		return err
 	}
 	return d.result(o, d.now().Sub(started), note(toolNote(*o)))
 }

@@ -373,6 +373,10 @@ func words(p Payload) []*string {
 		return []*string{&d.Error}
 	case *Refused:
 		return []*string{&d.What}
+	case *Policy:
+		return []*string{&d.Why}
+	case *Approval:
+		return []*string{&d.Why}
 	case *End:
 		return []*string{&d.Error}
 	case *Sleep:
@@ -388,7 +392,7 @@ func words(p Payload) []*string {
 func payload(kind string) Payload {
 	for _, p := range []Payload{
 		new(Wake), new(Request), new(Reply), new(Intent), new(Started), new(Result),
-		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Kept), new(Rewound), new(Variables), new(Checked),
+		new(State), new(Limit), new(Retry), new(End), new(Sleep), new(Note), new(Prune), new(Protocol), new(Warning), new(Made), new(Accepted), new(Parked), new(Changed), new(Model), new(Tidied), new(Refused), new(Policy), new(Approval), new(Origin), new(Kept), new(Rewound), new(Variables), new(Checked),
 	} {
 		if p.event() == kind {
 			return p

@@ -84,6 +84,9 @@ type Result struct {
 	Media []Media
 	// Error says what went wrong and how to mend it, in one line; only when not OK.
 	Error string
+	// From are the places outside that it came from, such as "http_get example.com", and
+	// origin.Private where the call read what is private; none is the home's own.
+	From []string
 	// Refused is what the sandbox kept the call's process from.
 	Refused []sandbox.Refusal
 }

@@ -1,0 +1,68 @@
+package dispatcher
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"rouse/dispatcher/policy"
+	"rouse/journal"
+	"rouse/scratchpad/origin"
+	"rouse/tools"
+)
+
+// Consent is what the operator has to say of calls. The zero value allows all.
+type Consent struct {
+	// Decide says what the rules have for a call.
+	Decide func(tools.Tool, policy.Call) policy.Decision
+	// Ask keeps a call for a person to answer, and gives its id. Without it nobody can be
+	// asked, and what is to be asked is refused.
+	Ask func(Asked) (id string, err error)
+	// Origins are where the texts came from that the cycle has: first those of its memory.
+	Origins origin.Set
+}
+
+// Asked is a call that a person is asked about.
+type Asked struct {
+	Step     int
+	Call     policy.Call
+	Decision policy.Decision
+	// Said is the model's reason.
+	Said string
+}
+
+// consent says whether a call is carried out; else the observation has its answer.
+func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, o *Observation) (yes bool, err error) {
+	if d.Decide == nil || d.Past != nil {
+		return true, nil
+	}
+	call := policy.Call{Tool: o.Tool, Args: args, Origins: d.Origins}
+	decision := d.Decide(tool, call)
+	if decision.Do == policy.Ask && d.Ask == nil {
+		decision.Do, decision.Why = policy.Deny, decision.Why+"; nobody can be asked here"
+	}
+	if decision.Do != policy.Allow || decision.Rule != "" {
+		err = d.Journal.Append(&journal.Policy{Step: o.Step, Rule: decision.Rule, Do: string(decision.Do), Why: decision.Why})
+	}
+	if err != nil || decision.Do == policy.Allow {
+		return true, err
+	}
+	if decision.Do == policy.Deny {
+		return false, d.refuse(o, fmt.Sprintf("not carried out: the operator's policy denies it (%s): %s; go on without", decision.Rule, decision.Why))
+	}
+	id, err := d.Ask(Asked{o.Step, call, decision, d.noted})
+	if err != nil {
+		return false, fmt.Errorf("ask for step %d: %w", o.Step, err)
+	}
+	return false, d.refuse(o, fmt.Sprintf("not carried out yet: it waits for the operator's yes as %s (%s): %s; do not ask again, go on with what does not need it", id, decision.Rule, decision.Why))
+}
+
+// learn takes in where the texts of a result came from.
+func (d *Dispatcher) learn(o *Observation) error {
+	all := d.Origins.With(o.from...)
+	if len(all) == len(d.Origins) {
+		return nil
+	}
+	news := all[len(d.Origins):]
+	d.Origins = all
+	return d.Journal.Append(&journal.Origin{Step: o.Step, From: news})
+}
