@@ -97,7 +97,7 @@ func (c *cycle) keepTools() error {
 	if len(c.offered) == c.described {
 		return nil
 	}
-	texts := map[string]string{madeTools: c.Redact.String(toolsText(c.offered, c.talk.Described()))}
+	texts := map[string]string{madeTools: c.Redact.String(toolsText(c.offered, c.talk.Described(), c.Notes.Guide() != ""))}
 	if c.guide != "" {
 		texts[madeGuide] = c.guide
 	}
@@ -128,14 +128,14 @@ func (c *cycle) hiddenChecks() []any {
 
 // toolsText is a list of tools as JSON, one a line, with the bytes of each schema
 // as they are.
-func toolsText(offered []tools.Tool, described []model.Tool) string {
+func toolsText(offered []tools.Tool, described []model.Tool, noted bool) string {
 	var b strings.Builder
 	b.Grow(len(described) << 10) // more than most take
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	for i, t := range described {
 		// Texts always have a JSON form.
-		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters), offered[i].ReadOnly})
+		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters), offered[i].ReadOnly, noted && !offered[i].HasOwnNote()})
 	}
 	return b.String()
 }
@@ -194,6 +194,7 @@ type toolLine struct {
 	Description string `json:"description"`
 	Parameters  string `json:"parameters"` // a JSON Schema
 	ReadOnly    bool   `json:"read_only,omitempty"`
+	Noted       bool   `json:"noted,omitempty"`
 }
 
 func (k *Keeper) copies() made.Copies { return made.Copies{Dir: k.Home.Made(), Disk: k.disk()} }

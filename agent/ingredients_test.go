@@ -1,13 +1,16 @@
 package agent
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"rouse/agent/model"
 	"rouse/internal/redact"
 	"rouse/journal"
+	"rouse/tools"
 )
 
 // What a cycle was made of can be read for as long as its journal is kept, without
@@ -69,5 +72,25 @@ func TestCopiesOfWhatACycleWasMadeOf(t *testing.T) {
 	r.must(err)
 	if left, err := os.ReadDir(r.home.Made()); err != nil || len(left) > 0 {
 		t.Errorf("after a reset that cleans: %v %v", left, err)
+	}
+}
+
+// The copy of a tool tells our task_scratchpad from one of the tool's own, also the
+// copies of older versions, which described ours.
+func TestCopiesOfTools(t *testing.T) {
+	own := json.RawMessage(`{"type":"object","properties":{"task_scratchpad":{"type":"string"}}}`)
+	offered := []tools.Tool{tools.Echo(), {Name: "own", Raw: own}}
+	var shown []model.Tool
+	for _, o := range offered {
+		shown = append(shown, model.Tool{Name: o.Name, Parameters: tools.WithNote(o.Parameters(), tools.NoteRequired, "")})
+	}
+	text := toolsText(offered, shown, true)
+	list, err := parseTools([]byte(text))
+	if err != nil || len(list) != 2 || list[0].HasOwnNote() || !list[1].HasOwnNote() || toolsText(list, shown, true) != text {
+		t.Errorf("%s gives %+v, %v", text, list, err)
+	}
+	old, err := parseTools([]byte(`{"name":"a","description":"","parameters":"{\"properties\":{\"task_scratchpad\":{\"type\":\"string\",\"description\":\"facts\"}}}"}`))
+	if err != nil || old[0].HasOwnNote() {
+		t.Errorf("%+v %v", old, err)
 	}
 }

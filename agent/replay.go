@@ -408,7 +408,8 @@ func parseTools(text []byte) (list []tools.Tool, err error) {
 		if err := json.Unmarshal([]byte(line), &t); err != nil {
 			return nil, err
 		}
-		list = append(list, tools.Tool{Name: t.Name, Description: t.Description, Raw: json.RawMessage(t.Parameters), ReadOnly: t.ReadOnly})
+		list = append(list, tools.Tool{Name: t.Name, Description: t.Description, Raw: json.RawMessage(t.Parameters), ReadOnly: t.ReadOnly,
+			Noted: t.Noted || tools.WasNoted(json.RawMessage(t.Parameters))})
 	}
 	return list, nil
 }

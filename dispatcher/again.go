@@ -64,9 +64,3 @@ func (d *Dispatcher) again(o *Observation) error {
 	*o = told
 	return nil
 }
-
-// ownNote says whether a tool keeps a parameter of its own that is called like ours.
-// The copy of a tool has ours.
-func (d *Dispatcher) ownNote(t tools.Tool) bool {
-	return t.HasOwnNote() && (d.Past == nil || !tools.IsOurNote(t.Raw))
-}

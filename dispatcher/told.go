@@ -71,7 +71,7 @@ func (d *Dispatcher) toldArgs(a Action) json.RawMessage {
 	}
 	args, _ = d.takeEvidence(a.Tool, args)
 	t, _ := d.find(a.Tool)
-	if d.Notes != "" && d.Notes != tools.NoteOff && (t.Raw == nil || tools.IsOurNote(t.Raw)) {
+	if d.Notes != "" && d.Notes != tools.NoteOff && !t.HasOwnNote() {
 		args, _ = tools.TakeNote(args)
 	}
 	return args

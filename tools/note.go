@@ -28,21 +28,15 @@ const (
 	NoteOff      NoteMode = "off"
 )
 
-// What is said of [NoteParam] in a schema: all of it where nobody reads
-// [NoteMode.Guide], else a few words.
-const (
-	NoteInFull = "Facts from the results so far that will be needed later: values, ids, names, amounts, decisions. " +
-		"Extract, do not report status; do not repeat what you wrote before; empty if there is nothing new. " +
-		"Results may be pruned from this conversation at the next iteration: what is not written here can be lost to you."
-	NoteInBrief = "facts"
-
-	// noteBriefOnce is what it was, and stands in old journals.
-	noteBriefOnce = "new facts"
-)
+// NoteInFull is what is said of [NoteParam] in a schema where nobody reads
+// [NoteMode.Guide]; elsewhere nothing is.
+const NoteInFull = "Facts from the results so far that will be needed later: values, ids, names, amounts, decisions. " +
+	"Extract, do not report status; do not repeat what you wrote before; empty if there is nothing new. " +
+	"Results may be pruned from this conversation at the next iteration: what is not written here can be lost to you."
 
 // noteGuide is what a model is told of [NoteParam] once, beside its rules.
-const noteGuide = "Each call takes `" + NoteParam + "`: new facts from results, needed later (values, ids, names, decisions); " +
-	"no status, nothing secret, else empty; and `evidence`, as in `done`. Old results leave this conversation: what is not written there is lost."
+const noteGuide = "Each call takes `" + NoteParam + "`: new facts from results for later (values, ids, names, decisions); " +
+	"no status or secrets, else empty; and `evidence`, as in `done`. Old results leave this conversation: what is not noted is lost."
 
 // Guide is what a model is told of [NoteParam] once, beside its rules.
 func (m NoteMode) Guide() string {
@@ -59,19 +53,27 @@ func HasOwnNote(schema json.RawMessage) bool {
 	return err == nil && root.Sub("properties").Get(NoteParam) != nil
 }
 
-// IsOurNote says whether a schema, as models see it, has [NoteParam] from
-// [WithNote] or not at all.
-func IsOurNote(schema json.RawMessage) bool {
-	return !HasOwnNote(schema) || bytes.Contains(schema, noteSchema(NoteInFull)) || bytes.Contains(schema, noteSchema(NoteInBrief)) || bytes.Contains(schema, noteSchema(noteBriefOnce))
+// WasNoted says whether a schema, as older versions showed it, has [NoteParam] from
+// [WithNote].
+func WasNoted(schema json.RawMessage) bool {
+	return slices.ContainsFunc([]string{"facts", "new facts", NoteInFull}, func(text string) bool {
+		return bytes.Contains(schema, noteSchema(text))
+	})
 }
 
 func noteSchema(text string) json.RawMessage {
+	if text == "" {
+		return json.RawMessage(`{"type":"string"}`)
+	}
 	return fmt.Appendf(nil, `{"type":"string","description":%q}`, text)
 }
 
 // HasOwnNote says whether the tool has a parameter of its own that is called like
 // [NoteParam].
 func (t Tool) HasOwnNote() bool {
+	if t.Noted {
+		return false
+	}
 	if t.Raw != nil || t.Schema == nil {
 		return HasOwnNote(t.Raw)
 	}
@@ -96,7 +98,7 @@ func (t Tool) Parameters() json.RawMessage {
 }
 
 // WithNote gives the schema of a tool as models see it: with [NoteParam], described
-// by text, as the mode says. What the schema accepted it accepts still, with the parameter
+// by text unless that is empty, as the mode says. What the schema accepted it accepts still, with the parameter
 // beside it, also where it forbids what it does not name. A schema that is not
 // one of an object, or that has the parameter, stays as it is.
 func WithNote(schema json.RawMessage, mode NoteMode, text string) json.RawMessage {

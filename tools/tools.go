@@ -34,6 +34,8 @@ type Tool struct {
 	// Raw, unless nil, is the schema as somebody else wrote it, which models are
 	// shown in the place of Schema.
 	Raw json.RawMessage
+	// Noted says that Raw has [NoteParam] from [WithNote], as in the copy of a tool.
+	Noted bool
 	// ReadOnly says that a call changes and sends nothing, so that it needs no
 	// durable intent and may be asked for in JSON that had to be repaired.
 	ReadOnly bool

@@ -114,7 +114,7 @@ func (t Turn) kept() string {
 func described(list []tools.Tool, notes tools.NoteMode) []model.Tool {
 	var all []model.Tool
 	for _, t := range list {
-		all = append(all, model.Tool{Name: t.Name, Description: t.Description, Parameters: tools.WithNote(t.Parameters(), notes, tools.NoteInBrief)})
+		all = append(all, model.Tool{Name: t.Name, Description: t.Description, Parameters: tools.WithNote(t.Parameters(), notes, "")})
 	}
 	return all
 }
