@@ -64,7 +64,7 @@ func (s Summary) Attention(h home.Home) (list []string) {
 		}
 	}
 	for _, r := range s.Sandbox {
-		list = append(list, fmt.Sprintf("cycle %s: the sandbox refused %s%s", s.Cycle, r, mend(h, r.What)))
+		list = append(list, fmt.Sprintf("cycle %s: the sandbox refused %s%s", s.Cycle, r, Mend(h, r.What)))
 	}
 	if f := s.Fallback; f != nil {
 		list = append(list, fmt.Sprintf("cycle %s asked %s instead of %s: %s", s.Cycle, f.Name, f.Instead, f.Reason))
@@ -72,8 +72,8 @@ func (s Summary) Attention(h home.Home) (list []string) {
 	return list
 }
 
-// mend is the line that would allow what the sandbox refused.
-func mend(h home.Home, what string) string {
+// Mend is what would allow what the sandbox refused, as the end of a sentence.
+func Mend(h home.Home, what string) string {
 	kind, name, _ := strings.Cut(what, " ")
 	switch kind {
 	case sandbox.Host:

@@ -29,15 +29,18 @@ type Row struct {
 }
 
 // Usage sums up the journals of a home, by "day", "cycle" or "model",
-// in the order of the keys. Replies whose journal names no model are those of
+// in the order of the keys, of the cycles from since on, "" of all. Replies whose journal names no model are those of
 // model. Requests that were not answered are not in it.
-func Usage(h home.Home, by, model string, prices Prices) ([]Row, error) {
+func Usage(h home.Home, by, model string, prices Prices, since string) ([]Row, error) {
 	cycles, err := h.Cycles(0)
 	if err != nil {
 		return nil, fmt.Errorf("usage: %w", err)
 	}
 	u := usage{by: by, model: model, prices: prices, rows: map[string]*Row{}}
 	for _, id := range slices.Backward(cycles) {
+		if id < since {
+			continue
+		}
 		if err := u.add(h.Journal(id), id); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("usage: %w", err)
 		}
