@@ -19,6 +19,8 @@ type Box struct {
 	// Problems are why there are fewer tools than there could be, and Waiting is
 	// what waits for a person.
 	Problems, Waiting []string
+	// From are the places outside that what the model is told of the tools came from.
+	From []string
 	// Close ends all that runs for the tools; nil is nothing.
 	Close func()
 }
@@ -90,6 +92,9 @@ func (c *cycle) unpack(ctx context.Context) (pack func(), err error) {
 			open = append(open, b.Close)
 		}
 		list = append(list, b.Tools...)
+		if err := c.dispatcher.Learn(0, b.From); err != nil {
+			return pack, err
+		}
 		c.warn(b.Problems...)
 		c.tellWaiting(ctx, b.Waiting)
 	}

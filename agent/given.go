@@ -43,7 +43,7 @@ func (p *Past) Agent(h home.Home) (*Agent, error) {
 	_ = json.Unmarshal([]byte(p.held["cycle.locked"]), &a.Locked) // none
 	a.Waking.Min, _ = time.ParseDuration(p.held["cycle.next_wake.min"])
 	a.Waking.Max, _ = time.ParseDuration(p.held["cycle.next_wake.max"])
-	a.Boxes = []OpenBox{func(context.Context, Host) Box { return Box{Problems: p.problems()} }}
+	a.Boxes = []OpenBox{func(context.Context, Host) Box { return Box{Problems: p.problems(), From: p.of(0).From} }}
 	return a, p.given(a)
 }
 

@@ -101,6 +101,8 @@ func (p *Past) take(i int, e journal.Event) error {
 		p.of(d.Step).Begun = true
 	case *journal.Refused:
 		p.of(d.Step).Refused = append(p.of(d.Step).Refused, d.What)
+	case *journal.Origin:
+		p.of(d.Step).From = append(p.of(d.Step).From, d.From...)
 	case *journal.Result:
 		p.of(d.Step).Result, p.of(d.Step).Line = d, e.Line
 	case *journal.Checked:

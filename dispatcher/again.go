@@ -17,6 +17,7 @@ type Recorded struct {
 	Line    json.RawMessage // that the result is
 	Begun   bool            // it was carried out
 	Refused []string        // what the sandbox kept its process from
+	From    []string        // where its text came from, if that was new
 }
 
 // prepare resolves the references in the arguments of a call, and checks what comes
@@ -58,6 +59,7 @@ func (d *Dispatcher) again(o *Observation) error {
 	}
 	told.Step, told.Tool, told.Args, told.Warning, told.refused = o.Step, o.Tool, o.Args, "", then.Refused
 	told.size, told.parked, told.evidence = then.Result.SizeBytes, then.Result.SHA256, o.evidence
+	told.from = then.From
 	told.sum = fmt.Sprint(told.size, told.Facts)
 	told.partial = told.ScratchpadID == "" && told.size != int64(len(told.text()))
 	d.shelved = d.shelved || bytes.Contains(then.Line, []byte(`"scratchpad_id":`))

@@ -19,6 +19,17 @@ type Consent struct {
 	Ask func(Asked) (id string, err error)
 	// Origins are where the texts came from that the cycle has: first those of its memory.
 	Origins origin.Set
+	// Watch, unless nil, is told of a call that begins, and says then of its result where
+	// that came from. Without it nothing has an origin.
+	Watch func(tools.Tool, tools.Call) func(tools.Result) []string
+}
+
+// watch is [Consent.Watch].
+func (c Consent) watch(tool tools.Tool, call tools.Call) func(tools.Result) []string {
+	if c.Watch == nil {
+		return func(tools.Result) []string { return nil }
+	}
+	return c.Watch(tool, call)
 }
 
 // Asked is a call that a person is asked about.
@@ -56,13 +67,14 @@ func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, o *Observati
 	return false, d.refuse(o, fmt.Sprintf("not carried out yet: it waits for the operator's yes as %s (%s): %s; do not ask again, go on with what does not need it", id, decision.Rule, decision.Why))
 }
 
-// learn takes in where the texts of a result came from.
-func (d *Dispatcher) learn(o *Observation) error {
-	all := d.Origins.With(o.from...)
+// Learn takes in where the texts came from that the cycle has since a step; 0 is its
+// beginning.
+func (d *Dispatcher) Learn(step int, from []string) error {
+	all := d.Origins.With(from...)
 	if len(all) == len(d.Origins) {
 		return nil
 	}
 	news := all[len(d.Origins):]
 	d.Origins = all
-	return d.Journal.Append(&journal.Origin{Step: o.Step, From: news})
+	return d.Journal.Append(&journal.Origin{Step: step, From: news})
 }

@@ -203,7 +203,7 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 			return err
 		}
 	}
-	if err := d.learn(o); err != nil {
+	if err := d.Learn(o.Step, o.from); err != nil {
 		return err
 	}
 	return d.result(o, d.now().Sub(started), note(toolNote(*o)))
@@ -232,9 +232,12 @@ func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, call tools.Call, 
 		// Without this record a crash leaves the process to the mark alone.
 		_ = d.Journal.Append(&journal.Started{Step: o.Step, Process: p})
 	}
+	came := d.watch(tool, call)
 	d.Observe(ctx, o, func(out io.Writer) tools.Result {
 		call.Output = out
-		return tool.Run(ctx, call)
+		res := tool.Run(ctx, call)
+		o.from = came(res)
+		return res
 	})
 }
 

@@ -53,7 +53,6 @@ func (s *Shelf) Observe(ctx context.Context, o *Observation, produce func(out io
 		out.Write([]byte(content.text()))
 	}
 	o.OK, o.Error = res.OK, s.Redact.String(res.Error)
-	o.from = res.From
 	for _, r := range res.Refused {
 		o.refused = append(o.refused, s.Redact.String(r.String()))
 	}

@@ -45,6 +45,10 @@ type Tool struct {
 	// Verbatim are the parameters that are executed or dialled: they must hold
 	// no reference to what another tool gave back.
 	Verbatim []string
+	// Source is what its results come from where that is no tool of Rouse's own, such as
+	// "mcp github", and Reads what of that they are by the operator's word: none, outside
+	// or private; "" is unsaid.
+	Source, Reads string
 	// Run carries out one call whose arguments fit Schema. What goes wrong is a
 	// [Result] for the model to read.
 	Run func(ctx context.Context, call Call) Result
@@ -89,6 +93,8 @@ type Result struct {
 	// From are the places outside that it came from, such as "http_get example.com", and
 	// origin.Private where the call read what is private; none is the home's own.
 	From []string
+	// Read are the files and folders that it was read from, without links, and cycles.
+	Read []string
 	// Refused is what the sandbox kept the call's process from.
 	Refused []sandbox.Refusal
 }
