@@ -209,7 +209,7 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 	if c.unruled != nil {
 		err = Unruled(c.Home, c.unruled)
 	} else {
-		err = cmp.Or(c.choose(c.Task), c.attach())
+		err = cmp.Or(c.hear(), c.choose(c.Task), c.attach())
 	}
 	if err != nil {
 		return func() {}, err
@@ -220,6 +220,9 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 // iterate asks the model once and does what it says.
 func (c *cycle) iterate(ctx context.Context) (done bool, err error) {
 	if err := c.stopped(); err != nil {
+		return false, err
+	}
+	if err := c.hear(); err != nil {
 		return false, err
 	}
 	c.iterations.Add(1)

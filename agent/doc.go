@@ -43,6 +43,7 @@
 //     for the model.
 //   - agent/made keeps copies of what cycles were made of, which their journals
 //     name: rules, configuration, tools.
+//   - agent/inbox is where people leave tasks, which hear.go takes in.
 //   - replay.go tells a journal to the same conversation again, so that what the
 //     model saw can be rebuilt; what a request depends on, the journal must have.
 //   - past.go, and given.go, stand for the world in a cycle that is run again, which agent/replay

@@ -35,6 +35,7 @@ type Past struct {
 	tidied bool
 	begun  bool
 	at     int       // how many events are behind
+	ears   int       // how many were looked at for what a person told
 	step   int       // the last one that was made again
 	now    time.Time // as the cycle read it
 }

@@ -30,6 +30,7 @@ type record struct {
 	version string           // the last one in its journal
 	rewind  *journal.Rewound // what it puts back, where it is no cycle
 	tidied  *journal.Tidied  // what leaves the memory when it is saved, or nil
+	took    []string         // of the inbox, which go when the memory is saved
 
 	iterations, used atomic.Int64 // used are tokens
 	heard            heard

@@ -115,7 +115,7 @@ func (k *Keeper) giveUp(c *record, why string) error {
 // reopen opens the journal of an interrupted cycle to go on with it.
 func (k *Keeper) reopen(id string, t trace) (*record, error) {
 	c := &record{
-		id: id, baseHash: t.base, reopened: true, open: len(t.open) > 0, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls, tidied: t.tidied, effects: t.effects, cells: t.cells, version: t.version, rewind: t.rewind,
+		id: id, baseHash: t.base, reopened: true, open: len(t.open) > 0, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls, tidied: t.tidied, took: t.letters, effects: t.effects, cells: t.cells, version: t.version, rewind: t.rewind,
 		left: &left{sums: t.made},
 	}
 	c.iterations.Store(int64(t.iterations))
@@ -198,7 +198,7 @@ func (k *Keeper) rebuildNotes(c *record, t trace) (err error) {
 	if c.base, c.baseHash, err = k.Home.Load(); err != nil {
 		return err
 	}
-	c.state = c.base.Clone()
+	c.state, c.took = c.base.Clone(), nil // what was told is told again
 	var notes strings.Builder
 	for e, err := range k.proven(c.id, t) {
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rouse/agent/history"
+	"rouse/agent/inbox"
 	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -104,7 +105,7 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	saved, conflict := k.save(c)
 	switch {
 	case conflict == nil:
-		err = cmp.Or(err, leaving.write())
+		err = cmp.Or(err, leaving.write(), inbox.Remove(k.disk(), k.Home.Inbox(), c.took))
 	case !errors.As(conflict, new(*Conflict)):
 		err = cmp.Or(err, conflict)
 	}

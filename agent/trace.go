@@ -29,6 +29,7 @@ type trace struct {
 	open       []journal.Intent // calls without a result
 	end        *journal.End
 	tidied     *journal.Tidied
+	letters    []string // of the inbox
 	slept      *journal.Sleep
 	trust      *journal.Trust
 	made       map[string]string
@@ -102,6 +103,8 @@ func (t *trace) add(e journal.Event) {
 		t.end = d
 	case *journal.Tidied:
 		t.tidied = d
+	case *journal.State:
+		t.letters = append(t.letters, d.Told...)
 	case *journal.Sleep:
 		t.slept = d
 	}

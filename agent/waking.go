@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"rouse/agent/inbox"
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/journal"
@@ -77,7 +78,7 @@ func Idle(h home.Home, watch []string) bool {
 		return false
 	}
 	newest, err := h.Newest()
-	if err != nil || newest != last.Cycle {
+	if err != nil || newest != last.Cycle || inbox.Waits(h.Inbox()) {
 		return false
 	}
 	now := look(h, watch)

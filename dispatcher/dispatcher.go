@@ -70,7 +70,9 @@ type Dispatcher struct {
 	notes []string // the lines that notes came to
 	empty int      // calls without a note
 	same  repeats
-	past  map[int]Observation // by step, for references
+	// unseen are tasks that a person told after the model saw the queue.
+	unseen []any
+	past   map[int]Observation // by step, for references
 }
 
 // Observation is what the model reads of one action.

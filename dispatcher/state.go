@@ -89,12 +89,15 @@ func (d *Dispatcher) update(o *Observation) error {
 	if err != nil {
 		return err
 	}
-	given := len(changes)
+	given, told := len(changes), d.keepUnseen(changes)
 	changes, kept, err := d.guardTasks(changes)
 	if err != nil {
 		return err
 	}
 	var said []string
+	if told != "" {
+		said = append(said, told)
+	}
 	if len(changes) > 0 {
 		if err := d.Change(changes...); err != nil {
 			return err

@@ -101,6 +101,9 @@ func (h Home) Unproven(cycle string) string { return h.Left(UnprovenFile, cycle)
 // Reset is where a reset puts the state; id has the form of a cycle's.
 func (h Home) Reset(id string) string { return h.Left(resetFile, id) }
 
+// Inbox is the folder of tasks that people left.
+func (h Home) Inbox() string { return filepath.Join(h.Dir, "inbox") }
+
 // Logs is the folder of the journals.
 func (h Home) Logs() string { return filepath.Join(h.Dir, "logs") }
 

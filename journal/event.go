@@ -261,6 +261,8 @@ type Warning struct {
 // State is a change of the memory that has been made.
 type State struct {
 	Changes []scratchpad.Change `json:"changes"`
+	// Told are the files of the inbox whose tasks it takes in.
+	Told []string `json:"told,omitempty"`
 }
 
 // Limit names a limit that ended the cycle.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/agent/inbox"
 	"rouse/agent/notify"
 	"rouse/home"
 	"rouse/internal/text"
@@ -31,6 +32,7 @@ type status struct {
 	Completed   int            `json:"completed_tasks"`
 	Archived    int            `json:"archived_tasks"`
 	LastNote    string         `json:"last_note"`
+	Told        []string       `json:"told"` // tasks in the inbox
 	Cycle       *agent.Summary `json:"cycle"`
 	setup.Standing
 }
@@ -58,11 +60,20 @@ func (a *app) status(h home.Home, _ []string) error {
 	if st.Archived, err = agent.Moved(h, ""); err != nil {
 		return err
 	}
+	told, err := inbox.List(h.Inbox())
+	for _, item := range told {
+		st.Told = append(st.Told, item.Task)
+	}
+	if err != nil {
+		st.Problems = append(st.Problems, err.Error())
+	}
 	cycles, err := agent.Verdicts(h, 1)
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
+	problems := st.Problems
 	st.Standing = setup.StandingOf(h, a.process(), st.Cycle)
+	st.Problems = append(st.Problems, problems...)
 	if err != nil {
 		st.Problems = append(st.Problems, err.Error())
 	}
@@ -81,7 +92,7 @@ func (a *app) status(h home.Home, _ []string) error {
 
 func summarize(h home.Home, s *scratchpad.State) status {
 	st := status{
-		Home: h.Dir, State: h.Rel(h.Active()), LastUpdated: s.LastUpdated(), Pending: []string{},
+		Home: h.Dir, State: h.Rel(h.Active()), LastUpdated: s.LastUpdated(), Pending: []string{}, Told: []string{},
 		Task: scratchpad.TaskText(s.CurrentTask()), Completed: len(s.Completed()),
 	}
 	if info, err := os.Stat(h.Active()); err == nil {
@@ -108,6 +119,9 @@ func (a *app) printStatus(st status) {
 	row("pending", fmt.Sprint(len(st.Pending)))
 	for _, p := range st.Pending[:min(3, len(st.Pending))] {
 		row("", "- "+text.Line(p, 200))
+	}
+	for _, task := range st.Told {
+		row("told", text.Line(task, 200))
 	}
 	row("completed", completedLine(st))
 	row("last note", text.Line(st.LastNote, 300))
