@@ -175,9 +175,13 @@ func (a *Agent) run(ctx context.Context, w *woken) ran {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, limit)
 	defer cancel()
 	w.found = func() { a.version(&w.record, history.Before(w.id)) }
-	c := a.newCycle(w, w.journal, a.keptText(w.shelf.kept()))
+	kept := w.shelf.kept()
+	c := a.newCycle(w, w.journal, a.keptText(kept))
 	if a.Past != nil {
 		a.Past.begin(c)
+	}
+	if err := c.attend(kept); err != nil {
+		return c.ran(a.full(err))
 	}
 	return c.ran(a.full(c.standing(ctx, limited(a.Past.ends(c.live(ctx))))))
 }

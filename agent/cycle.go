@@ -52,6 +52,10 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 			Redact: a.Redact, Turn: w.shelf.opener(), Threshold: a.Threshold, MaxAnswer: c.maxAnswer(), Summarise: c.summariser(),
 		},
 	}
+	if a.Sources != nil {
+		a.Sources.Begin()
+		c.dispatcher.Watch = a.Sources.Watch
+	}
 	c.guide = c.Notes.Guide()
 	c.lineUp()
 	c.speak(c.protocol())
@@ -264,6 +268,8 @@ func (j counting) Append(p journal.Payload) error {
 		j.of.calls.Add(d)
 	case *journal.Refused:
 		j.of.calls.Refuse(d)
+	case *journal.Origin:
+		j.of.origins = j.of.origins.With(d.From...)
 	}
 	return j.Journal.Append(p)
 }

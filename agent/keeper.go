@@ -5,6 +5,7 @@ import (
 
 	"rouse/agent/history"
 	"rouse/agent/notify"
+	"rouse/agent/source"
 	"rouse/agent/trust"
 	"rouse/home"
 	"rouse/internal/clock"
@@ -28,6 +29,9 @@ type Keeper struct {
 	History *history.Store
 	// Confined are the effects of tools whose processes walls confine.
 	Confined history.Effects
+	// Sources says where results came from, and what cycles leave that carries it; nil is a
+	// home without a posture.
+	Sources *source.Sources
 	// Variables are those that each notebook has saved; nil is none.
 	Variables func() map[string][]string
 	// Mark is in the environment of every process that the cycle's tools start.

@@ -7,6 +7,7 @@ import (
 	"rouse/agent/trust"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 )
 
 // record is what is known and written of a cycle: all that it takes to put it to
@@ -26,6 +27,9 @@ type record struct {
 	calls   journal.Counts
 	effects bool             // a call began that may have changed the workspace
 	cells   bool             // a notebook was used
+	origins origin.Set       // of the texts that it had
+	books   []string         // the notebooks
+	unkept  bool             // the workspace could not be kept as it found or left it
 	found   func()           // keeps the workspace as it was before that, or nil
 	version string           // the last one in its journal
 	rewind  *journal.Rewound // what it puts back, where it is no cycle

@@ -11,6 +11,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 )
 
 // trace is what the journal of an interrupted cycle tells of it. Lines that its
@@ -27,6 +28,9 @@ type trace struct {
 	owner      proc.Identity
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
+	origins    origin.Set
+	books      []string
+	unkept     bool
 	end        *journal.End
 	tidied     *journal.Tidied
 	letters    []string // of the inbox
@@ -84,6 +88,7 @@ func (t *trace) add(e journal.Event) {
 		t.tokens += d.Usage.Input + d.Usage.Output
 	case *journal.Intent:
 		t.open = append(t.open, *d)
+		t.books = append(t.books, notebookOf(d)...)
 		t.cells = t.cells || d.Tool == notebookTool
 		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	case *journal.Rewound:
@@ -92,6 +97,8 @@ func (t *trace) add(e journal.Event) {
 		t.version = d.ID
 	case *journal.Started:
 		t.started = append(t.started, d.Process)
+	case *journal.Origin:
+		t.origins = t.origins.With(d.From...)
 	case *journal.Result:
 		t.close(d.Step)
 		t.calls.Add(d)
@@ -99,6 +106,7 @@ func (t *trace) add(e journal.Event) {
 		t.calls.Refuse(d)
 	case *journal.Warning:
 		t.told = t.told || strings.HasPrefix(d.Text, doubtful)
+		t.unkept = t.unkept || strings.HasPrefix(d.Text, unversioned)
 	case *journal.End:
 		t.end = d
 	case *journal.Tidied:
@@ -117,8 +125,10 @@ func (t *trace) doubt(l journal.Line) {
 	switch d := l.Data.(type) {
 	case *journal.Wake:
 		t.mark = cmp.Or(t.mark, d.Mark)
+	case *journal.Origin:
+		t.origins = t.origins.With(d.From...)
 	case *journal.Intent:
-		t.open = append(t.open, *d)
+		t.open, t.books = append(t.open, *d), append(t.books, notebookOf(d)...)
 		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	}
 }

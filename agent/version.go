@@ -16,6 +16,7 @@ const notebookTool = "notebook"
 // change the workspace, that is kept as the cycle found it.
 func (c *record) affect(d *journal.Intent) {
 	c.cells = c.cells || d.Tool == notebookTool
+	c.books = append(c.books, notebookOf(d)...)
 	if c.effects || !effectOf(d).Touches(d.Tool) {
 		return
 	}
@@ -37,8 +38,9 @@ func (k *Keeper) version(c *record, id string) {
 		return
 	}
 	if err := k.keepVersion(c, id); err != nil {
+		c.unkept = true
 		// A journal that cannot be written is reported when the end is.
-		_ = c.journal.Append(&journal.Warning{Text: "history of the workspace: " + err.Error()})
+		_ = c.journal.Append(&journal.Warning{Text: unversioned + err.Error()})
 	}
 }
 

@@ -79,6 +79,7 @@ func (s *Shelf) read(ctx context.Context, _ tools.Call, a readArgs) tools.Result
 	defer c.Close()
 	a.most, a.alone, a.hide = s.maxAnswer(), s.Alone, s.Redact
 	res, err := readContent(ctx, c, a)
+	res.Read = []string{c.Turn}
 	if err != nil {
 		return tools.Fail("%s", s.Redact.String(err.Error()))
 	}

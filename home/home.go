@@ -187,6 +187,9 @@ func (h Home) Servers() string { return filepath.Join(h.Dir, ".mcp.json") }
 // ServerPins has the lists of tools that were accepted of MCP servers.
 func (h Home) ServerPins() string { return filepath.Join(h.Dir, ".mcp.lock.json") }
 
+// Origins says which files, notebooks and cycles carry text from outside.
+func (h Home) Origins() string { return filepath.Join(h.Logs(), "origins.json") }
+
 // Slots is the ledger of the home's schedule.
 func (h Home) Slots() string { return filepath.Join(h.Logs(), "ledger.jsonl") }
 

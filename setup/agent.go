@@ -69,7 +69,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 	c := s.Config
 	return agent.Keeper{
-		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), History: s.History(), Variables: s.variables, Mark: s.Runner().Mark,
+		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), History: s.History(), Variables: s.variables, Sources: s.sources(), Mark: s.Runner().Mark,
 		NotesMax: int(c.Cycle.NotesMax), CompletedMax: int(c.Cycle.CompletedMax), Version: s.Version, Config: c.Held(), Found: s.found(), Notify: s.notifier(hide),
 	}
 }
@@ -119,7 +119,7 @@ func (s *Setup) boxes() (list []agent.OpenBox) {
 			o := s.serverOptions()
 			o.Started, o.Known, o.Accepted = host.Started, host.Known, host.Accepted
 			s := mcp.Start(ctx, servers, o)
-			return agent.Box{Tools: s.Tools(), Problems: append(s.News(), s.Problems()...), Waiting: s.Waiting(), Close: s.Close}
+			return agent.Box{Tools: s.Tools(), From: s.Unread(), Problems: append(s.News(), s.Problems()...), Waiting: s.Waiting(), Close: s.Close}
 		})
 	}
 	return list

@@ -28,38 +28,39 @@ const recalled, recalledBytes = 8, 300
 // Tool is that tool, for the cycle that is awake, whose own texts it does not find.
 func (x Index) Tool() tools.Tool {
 	t := tools.New(ToolName, recallText, func(ctx context.Context, _ tools.Call, a recallArgs) tools.Result {
-		text, err := x.recall(ctx, a)
+		text, cycles, err := x.recall(ctx, a)
 		if err != nil {
 			return tools.Fail("%v", err)
 		}
-		return tools.Result{OK: true, Content: text}
+		return tools.Result{OK: true, Content: text, Read: cycles}
 	})
 	t.ReadOnly = true
 	return t
 }
 
-func (x Index) recall(ctx context.Context, a recallArgs) (string, error) {
+func (x Index) recall(ctx context.Context, a recallArgs) (said string, cycles []string, err error) {
 	q := Query{Text: a.Query, Kinds: []Kind{Note, Task}, Limit: 8 * recalled, Bytes: recalledBytes}
-	var err error
 	if q.Since, err = Since(a.Since, x.now()); err == nil {
 		q.Before, err = x.Home.Newest()
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	said := ""
 	found, err := x.Find(ctx, q)
 	if err == nil && len(found.Hits) == 0 {
 		q.Any, said = true, "Nothing has all of these words; some of them:\n"
 		found, err = x.Find(ctx, q)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if len(found.Hits) == 0 {
 		said = "Nothing was noted or done about that.\n"
 	}
-	return said + listed(found.Hits) + found.Note, nil
+	for _, h := range found.Hits {
+		cycles = append(cycles, h.Cycle)
+	}
+	return said + listed(found.Hits) + found.Note, cycles, nil
 }
 
 // listed are the first hits, each text once.

@@ -25,6 +25,7 @@ type door struct {
 	mu      sync.Mutex
 	conns   map[*conn]bool
 	refused []string
+	reached []string
 }
 
 // ServeHTTP answers one request of the sandbox.
@@ -47,12 +48,20 @@ func (d *door) Refused() []string {
 	return slices.Clone(d.refused)
 }
 
-func (d *door) note(host, port string) {
+// Reached are the hosts that were asked for and may be reached, each once.
+func (d *door) Reached() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	e := entry(host, port)
-	if len(d.refused) < maxRefused && !slices.Contains(d.refused, e) {
-		d.refused = append(d.refused, e)
+	return slices.Clone(d.reached)
+}
+
+func (d *door) note(host, port string) { d.add(&d.refused, entry(host, port)) }
+
+func (d *door) add(list *[]string, host string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(*list) < maxRefused && !slices.Contains(*list, host) {
+		*list = append(*list, host)
 	}
 }
 

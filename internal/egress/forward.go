@@ -41,6 +41,9 @@ func (d *door) target(r *http.Request) (host, port string, err error) {
 	} else {
 		err = d.guard.Name(host, port)
 	}
+	if err == nil {
+		d.add(&d.reached, host)
+	}
 	return host, port, err
 }
 

@@ -319,6 +319,7 @@ func (a answers) open(inside sandbox.Listener) (sandbox.Door, error) {
 }
 
 func (a answers) Refused() []string { return []string{"b.example"} }
+func (a answers) Reached() []string { return []string{"a.example"} }
 
 // TestBoxListed: the gate is found at the address that the environment names, without
 // any network, and what cannot be started is told as ever.
@@ -343,7 +344,7 @@ func TestBoxListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := p.Wait(); !e.OK() || out.String() != "200 OK for http://a.example/x <nil>\n" || len(p.Refused()) != 1 {
+	if e := p.Wait(); !e.OK() || out.String() != "200 OK for http://a.example/x <nil>\n" || len(p.Refused()) != 1 || len(p.Reached()) != 1 {
 		t.Errorf("got %v, %v: %s", e, p.Refused(), out.String())
 	}
 	got := r.sh(`ls /proc/self/fd | wc -l; ls -d /proc/[0-9]* | wc -l; ulimit -n; ulimit -u; exit 6`, Command{})

@@ -214,6 +214,9 @@ func (p *Process) Mark() string { return p.runner.markOf(p.number) }
 // latest last.
 func (p *Process) Refused() []string { return p.confined.Refused() }
 
+// Reached are the hosts that it was let through to until now.
+func (p *Process) Reached() []string { return p.confined.Reached() }
+
 // Ended says which limits of its sandbox the process met, by how it ended.
 func (p *Process) Ended(e Exit) []sandbox.Refusal {
 	return append(p.box.Ended(e.Signal, e.Code), p.confined.Met()...)

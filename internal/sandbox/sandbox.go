@@ -81,6 +81,8 @@ type Door interface {
 	// Refused are the hosts that they were kept from, each once, as the operator would
 	// list them.
 	Refused() []string
+	// Reached are those that they were let through to, each once.
+	Reached() []string
 	// Close ends all connections.
 	Close() error
 }
@@ -123,6 +125,14 @@ func (c *Confined) Refused() []string {
 		return nil
 	}
 	return c.door.Refused()
+}
+
+// Reached are the hosts that the gate has let the started child through to until now.
+func (c *Confined) Reached() []string {
+	if c.door == nil {
+		return nil
+	}
+	return c.door.Reached()
 }
 
 // Met are the limits that the child and its descendants have met together, known once

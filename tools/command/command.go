@@ -64,7 +64,7 @@ func (s Spec) tool(e Exec) (tools.Tool, error) {
 	if err != nil {
 		return tools.Tool{}, fmt.Errorf("parameters: %w", err)
 	}
-	return tools.Tool{Name: s.Name, Description: strings.TrimSpace(s.Description), Schema: schema,
+	return tools.Tool{Name: s.Name, Source: "command " + s.Name, Description: strings.TrimSpace(s.Description), Schema: schema,
 		Run: func(ctx context.Context, call tools.Call) tools.Result {
 			argv, err := expand(args, resolved, call.Args)
 			if err != nil {

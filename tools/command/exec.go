@@ -35,7 +35,8 @@ type Exec struct {
 }
 
 // Run carries out one call: what c writes, on both streams, is the call's
-// output, and the result is OK if its exit code is 0. c.Dir is relative to
+// output, and the result is OK if its exit code is 0. It is from the hosts that were
+// reached. c.Dir is relative to
 // Exec's. Exec's limits hold where c has none.
 func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Result {
 	if err := os.MkdirAll(e.Dir, 0o700); err != nil {
@@ -61,6 +62,7 @@ func (e Exec) Run(ctx context.Context, call tools.Call, c proc.Command) tools.Re
 		redact.Cut(call.Output)
 	}
 	r := result(exit, c)
+	r.From = p.Reached()
 	met := p.Ended(exit)
 	if !r.OK && len(met) == 0 {
 		r.Error += ear.Hint()

@@ -52,7 +52,9 @@ func (f Folder) list(ctx context.Context, _ tools.Call, a listArgs) tools.Result
 	if err := l.walk(ctx); err != nil {
 		return fail("list", a.Path, err)
 	}
-	return l.result()
+	r := l.result()
+	r.Read = []string{l.at + "/"} // with all below it: names too are texts
+	return r
 }
 
 // listing is one walk: breadth-first, with the entries that sort first kept.
@@ -60,6 +62,7 @@ type listing struct {
 	wall   Wall
 	root   *os.Root
 	top    string
+	at     string // where that is
 	args   listArgs
 	more   []string // folders still to read, relative to top
 	kept   []string // entries, relative to top
@@ -96,6 +99,7 @@ func (l *listing) folder(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	l.at = cmp.Or(l.at, at)
 	for l.seen < maxSeen {
 		entries, err := d.ReadDir(1024)
 		for _, e := range entries {

@@ -39,6 +39,10 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 		return fail("read", a.Path, err)
 	}
 	defer file.Close()
+	path, err := where(file)
+	if err != nil {
+		return fail("read", a.Path, err)
+	}
 	stop := context.AfterFunc(ctx, func() { file.Close() }) // a read that hangs ends too
 	defer stop()
 
@@ -53,10 +57,12 @@ func (f Folder) read(ctx context.Context, call tools.Call, a readArgs) tools.Res
 	if err == nil {
 		_, err = io.WriteString(call.Output, got.Note)
 	}
+	r := readResult(a, got)
 	if err != nil {
-		return fail("read", a.Path, err)
+		r = fail("read", a.Path, err)
 	}
-	return readResult(a, got)
+	r.Read = []string{path}
+	return r
 }
 
 func readResult(a readArgs, got tools.Copied) tools.Result {

@@ -26,6 +26,9 @@ type pinned struct {
 	V int `json:"v"`
 	// Servers has the hash of each tool, by server and by the tool's own name.
 	Servers map[string]map[string]string `json:"servers"`
+	// Looked has the hash of the list that a person accepted: others were taken as they
+	// were when they were first seen.
+	Looked map[string]string `json:"looked,omitempty"`
 }
 
 // get gives what is accepted of a server; ok is false if it was never seen.
@@ -37,8 +40,8 @@ func (p *pins) get(server string) (accepted map[string]string, ok bool, err erro
 	return accepted, ok, err
 }
 
-// set accepts these tools of a server and no others.
-func (p *pins) set(server string, tools map[string]string) error {
+// set accepts these tools of a server and no others; a person may have looked at them.
+func (p *pins) set(server string, tools map[string]string, looked bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f, err := p.load()
@@ -46,6 +49,9 @@ func (p *pins) set(server string, tools map[string]string) error {
 		return err
 	}
 	f.Servers[server] = tools
+	if looked {
+		f.Looked[server] = listHash(tools)
+	}
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
@@ -64,6 +70,9 @@ func (p *pins) load() (pinned, error) {
 	}
 	if f.Servers == nil {
 		f.Servers = map[string]map[string]string{}
+	}
+	if f.Looked == nil {
+		f.Looked = map[string]string{}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return f, fmt.Errorf("the accepted tools cannot be read, so none is on: %s: %w; mend or remove that file", p.path, err)

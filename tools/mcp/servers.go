@@ -175,7 +175,7 @@ func (s *Servers) admit(srv *server) {
 	}
 	if err == nil && !seen {
 		accepted = srv.hashes()
-		err = s.pins.set(srv.Name, accepted)
+		err = s.pins.set(srv.Name, accepted, false)
 		s.news = append(s.news, fmt.Sprintf("mcp %s: seen for the first time; its %d tools are accepted as they are", quoted(srv.Name), len(srv.offered)))
 	}
 	if err != nil {
@@ -285,9 +285,21 @@ func (s *Servers) Tools() []tools.Tool {
 
 func (s *server) tool(o Offer, t rawTool) tools.Tool {
 	return tools.Tool{
-		Name: o.Name, Description: o.Description, Schema: anyObject, Raw: t.hidden(s.o.Redact).parameters(),
+		Name: o.Name, Source: "mcp " + s.Name, Description: o.Description, Schema: anyObject, Raw: t.hidden(s.o.Redact).parameters(),
 		Run: func(ctx context.Context, call tools.Call) tools.Result { return s.call(ctx, t, call) },
 	}
+}
+
+// Unread are the origins of servers whose tools are on as they were when they were first
+// seen: nobody has looked at what they say of themselves.
+func (s *Servers) Unread() (from []string) {
+	f, err := s.pins.load()
+	for _, srv := range s.list {
+		if srv.accepted != nil && (err != nil || f.Looked[srv.Name] != listHash(srv.accepted)) {
+			from = append(from, "mcp "+srv.Name)
+		}
+	}
+	return from
 }
 
 // Problems say, one line each, which servers and tools are missing, why, and
@@ -312,7 +324,7 @@ func (s *Servers) Accept(name string) ([]Offer, error) {
 		}
 		before := s.offers(srv)
 		accepted := srv.hashes()
-		if err := s.pins.set(name, accepted); err != nil {
+		if err := s.pins.set(name, accepted, true); err != nil {
 			return nil, fmt.Errorf("accept %s: %w", quoted(name), err)
 		}
 		srv.accepted = accepted

@@ -47,6 +47,8 @@ type Cell struct {
 	StderrBytes int64 `json:"stderr_bytes"`
 	// Refused is what the sandbox kept it from.
 	Refused []sandbox.Refusal `json:"-"`
+	// Reached are the hosts that its process has reached until now.
+	Reached []string `json:"-"`
 }
 
 // Failure is the error in one line, its last one; empty if there is none. Of a

@@ -229,7 +229,7 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untak
 		return nil, err
 	}
 	c.Stdout, c.Stderr, c.StdoutBytes, c.StderrBytes = kept(&p.stdout), kept(&p.stderr), p.stdout.Total, p.stderr.Total
-	c.Logs, c.Notes, c.Pictures, c.Refused = p.logs, out.Notes, out.Media, out.Refused
+	c.Logs, c.Notes, c.Pictures, c.Refused, c.Reached = p.logs, out.Notes, out.Media, out.Refused, out.Reached
 	for i, n := range c.Notes {
 		c.Notes[i] = m.Redact.String(n)
 	}

@@ -115,6 +115,8 @@ type Outcome struct {
 	Duration time.Duration `json:"duration_ns"`
 	// Refused is what the sandbox kept the cell from.
 	Refused []sandbox.Refusal `json:"-"`
+	// Reached are the hosts that the process has reached until now.
+	Reached []string `json:"-"`
 }
 
 // Limits bound how long a cell runs. The zero value of a field is its default.

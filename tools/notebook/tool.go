@@ -88,7 +88,7 @@ func (m *Manager) exec(ctx context.Context, call tools.Call, a arguments) tools.
 	if err := c.rest(out); err != nil {
 		return tools.Fail("notebook %s: %v", a.Name, err)
 	}
-	r := tools.Result{OK: c.Ended == OK, Media: c.Pictures, Metadata: map[string]any{
+	r := tools.Result{OK: c.Ended == OK, Media: c.Pictures, From: c.Reached, Metadata: map[string]any{
 		"cell": c.Number, "ended": string(c.Ended), "duration_ms": c.Duration,
 	}}
 	if c.StdoutBytes > 0 {

@@ -25,6 +25,7 @@ import (
 	"net/url"
 	"time"
 
+	"rouse/internal/netguard"
 	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/tools"
@@ -119,17 +120,23 @@ func (c *client) get(ctx context.Context, call tools.Call, a getArgs) tools.Resu
 	if err != nil {
 		return tools.Fail("http_get: %s", c.oneLine(err))
 	}
-	resp, err := c.follow(ctx, u, header)
+	var asked []string
+	resp, err := c.follow(ctx, u, header, &asked)
+	r := tools.Result{}
 	if err != nil {
-		return tools.Fail("http_get: %s", c.oneLine(reason(ctx, err)))
+		r = tools.Fail("http_get: %s", c.oneLine(reason(ctx, err)))
+	} else {
+		defer resp.Body.Close()
+		r = c.result(ctx, call, resp)
 	}
-	defer resp.Body.Close()
-	return c.result(ctx, call, resp)
+	r.From = asked
+	return r
 }
 
-// follow makes the request, and those that redirects ask for.
-func (c *client) follow(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+// follow makes the request, and those that redirects ask for, and names the hosts.
+func (c *client) follow(ctx context.Context, u *url.URL, header http.Header, asked *[]string) (*http.Response, error) {
 	for hops := 0; ; hops++ {
+		*asked = append(*asked, netguard.Normal(u.Hostname()))
 		resp, err := c.round.RoundTrip((&http.Request{
 			Method: http.MethodGet, URL: u, Host: u.Host, Header: header.Clone(),
 		}).WithContext(ctx))

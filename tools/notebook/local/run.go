@@ -111,6 +111,7 @@ func (r *Runtime) run(ctx context.Context, job notebook.Job, emit func(notebook.
 	k.attach(nil)
 	cell.end()
 	out.Duration = time.Since(begun)
+	out.Reached = k.proc.Reached()
 	out.Refused = r.cells.Refused(r.c.Workspace, out.Error, before, k.proc.Refused())
 	return out
 }

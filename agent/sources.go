@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+
+	"rouse/agent/history"
+	"rouse/agent/source"
+	"rouse/journal"
+	"rouse/scratchpad/observation"
+)
+
+// unversioned begins what is said where the workspace could not be kept.
+const unversioned = "history of the workspace: "
+
+// mark writes down what a cycle leaves that carries text from outside. Where it cannot,
+// the next cycle would not know: that is a warning.
+func (k *Keeper) mark(c *record) {
+	if k.Sources == nil || len(c.origins) == 0 && !c.effects {
+		return
+	}
+	left := source.Left{Cycle: c.id, From: c.origins, Effects: c.effects, Notebooks: c.books, NotebookDir: k.Home.Notebooks()}
+	if info, err := os.Stat(k.Home.Before(c.id)); err == nil {
+		left.Began = info.ModTime()
+	}
+	left.Versions = func() (was, is *history.Version) { return k.around(c) }
+	if err := k.Sources.Leave(left); err != nil {
+		_ = c.journal.Append(&journal.Warning{Text: "origins of files: " + err.Error()})
+	}
+}
+
+// around is the workspace before and after a cycle, nil where that is not known.
+func (k *Keeper) around(c *record) (was, is *history.Version) {
+	if k.History == nil || c.unkept {
+		return nil, nil
+	}
+	was, errWas := k.History.At(history.Before(c.id))
+	is, err := k.History.At(history.After(c.id))
+	if errWas != nil || err != nil || was.Of != is.Of {
+		return nil, nil
+	}
+	return was, is
+}
+
+// cutOff are the origins of calls that have no result: nobody knows what they read.
+func cutOff(open []journal.Intent) (from []string) {
+	for _, i := range open {
+		if effectOf(&i).Touches(i.Tool) && i.Tool != "write_file" {
+			from = append(from, i.Tool+" (interrupted)")
+		}
+	}
+	return from
+}
+
+// notebookOf is the notebook that a call uses.
+func notebookOf(d *journal.Intent) []string {
+	var a struct{ Name string }
+	if d.Tool != notebookTool || json.Unmarshal(d.Args, &a) != nil || a.Name == "" {
+		return nil
+	}
+	return []string{a.Name}
+}
+
+// learnFrom takes in what the cycle has from the beginning.
+func (c *cycle) learnFrom(from []string) error {
+	if c.Sources == nil && c.Past == nil {
+		return nil
+	}
+	return c.dispatcher.Learn(0, from)
+}
+
+// attend begins to watch where the results of a cycle come from, with what earlier ones
+// kept for it.
+func (c *cycle) attend(kept []observation.Entry) error {
+	if c.Sources == nil {
+		return nil
+	}
+	var turns []string
+	for _, e := range kept {
+		turns = append(turns, e.Turn)
+	}
+	return c.dispatcher.Learn(0, c.Sources.Kept(turns))
+}
