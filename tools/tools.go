@@ -49,6 +49,9 @@ type Tool struct {
 	// "mcp github", and Reads what of that they are by the operator's word: none, outside
 	// or private; "" is unsaid.
 	Source, Reads string
+	// Effect is what its calls may change, as the operator or the walls say: none,
+	// workspace or outward; "" is unsaid.
+	Effect string
 	// Run carries out one call whose arguments fit Schema. What goes wrong is a
 	// [Result] for the model to read.
 	Run func(ctx context.Context, call Call) Result
@@ -166,6 +169,17 @@ func TakesText(schema json.RawMessage, param string) bool {
 	_ = json.Unmarshal(root.Sub("properties").Sub(param).Get("type"), &kind) // none is any type
 	kinds, ok := kind.([]any)
 	return !ok && (kind == nil || kind == "string") || slices.Contains(kinds, any("string"))
+}
+
+// CheckSaid reports what an operator cannot mean by [Tool.Effect] and [Tool.Reads].
+func CheckSaid(effect, reads string) error {
+	if !slices.Contains([]string{"", "none", "workspace", "outward"}, effect) {
+		return fmt.Errorf("effect %q: use none, workspace or outward", effect)
+	}
+	if !slices.Contains([]string{"", "none", "outside", "private"}, reads) {
+		return fmt.Errorf("reads %q: use none, outside or private", reads)
+	}
+	return nil
 }
 
 // Check reports in one line how args do not fit the tool's schema.

@@ -33,6 +33,10 @@ type Spec struct {
 	// A value that begins an argument must not begin with "-", where a program
 	// would take it for an option, unless it is a number or "--" stands before.
 	Argv []string `yaml:"argv"`
+	// Effect is what its calls may change, and Reads where their texts are from, as
+	// [tools.Tool] has it.
+	Effect string `yaml:"effect"`
+	Reads  string `yaml:"reads"`
 }
 
 // Tool makes the tool that s declares. Its parameters and nothing else may be
@@ -64,7 +68,10 @@ func (s Spec) tool(e Exec) (tools.Tool, error) {
 	if err != nil {
 		return tools.Tool{}, fmt.Errorf("parameters: %w", err)
 	}
-	return tools.Tool{Name: s.Name, Source: "command " + s.Name, Description: strings.TrimSpace(s.Description), Schema: schema,
+	if err := tools.CheckSaid(s.Effect, s.Reads); err != nil {
+		return tools.Tool{}, err
+	}
+	return tools.Tool{Name: s.Name, Source: "command " + s.Name, Description: strings.TrimSpace(s.Description), Schema: schema, Effect: s.Effect, Reads: s.Reads,
 		Run: func(ctx context.Context, call tools.Call) tools.Result {
 			argv, err := expand(args, resolved, call.Args)
 			if err != nil {

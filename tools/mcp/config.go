@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"rouse/internal/disk"
 	"rouse/internal/redact"
+	"rouse/tools"
 )
 
 // maxConfig is the most that a .mcp.json may have, in bytes.
@@ -53,6 +55,9 @@ type Server struct {
 	Include, Exclude []string
 	// Sandbox is what the process of the server may reach.
 	Sandbox Sandbox
+	// Effect is what calls of its tools may change, and Reads where their texts are from,
+	// as [tools.Tool] has it.
+	Effect, Reads string
 	// Source is the SHA-256 of what starts the server as the file has it: command,
 	// args, cwd, url, and env but for what is secret by its name.
 	Source string
@@ -77,6 +82,8 @@ type entry struct {
 	Include      []string        `json:"include,omitempty"`
 	Exclude      []string        `json:"exclude,omitempty"`
 	Sandbox      json.RawMessage `json:"sandbox,omitempty"`
+	Effect       string          `json:"effect,omitempty"`
+	Reads        string          `json:"reads,omitempty"`
 }
 
 // Variables are what ${NAME} in a .mcp.json may stand for.
@@ -130,7 +137,7 @@ func resolve(e named, dir string, vars Variables) Server {
 	s := Server{
 		Name: e.name, Command: x.text(e.Command), Args: x.list(e.Args), Env: x.table(e.Env),
 		URL: x.text(e.URL), Headers: x.table(e.Headers), Dir: dir, Disabled: e.Disabled, Source: e.source(),
-		Include: e.Include, Exclude: e.Exclude, Sandbox: sandboxOf(e.Sandbox, dir, expander{Variables: vars}),
+		Include: e.Include, Exclude: e.Exclude, Sandbox: sandboxOf(e.Sandbox, dir, expander{Variables: vars}), Effect: e.Effect, Reads: e.Reads,
 	}
 	if cwd := x.text(e.Cwd); filepath.IsAbs(cwd) {
 		s.Dir = filepath.Clean(cwd)
@@ -143,7 +150,7 @@ func resolve(e named, dir string, vars Variables) Server {
 		s.StartTimeout, err = timeLimit("start_timeout", e.StartTimeout)
 	}
 	if err == nil {
-		err = s.check(e.Type)
+		err = cmp.Or(tools.CheckSaid(s.Effect, s.Reads), s.check(e.Type))
 	}
 	for _, pattern := range slices.Concat(s.Include, s.Exclude) {
 		if _, wrong := path.Match(pattern, ""); wrong != nil && err == nil {
@@ -167,6 +174,7 @@ func resolve(e named, dir string, vars Variables) Server {
 func (e entry) source() string {
 	e.Type, e.Headers, e.Disabled, e.Timeout = "", nil, false, nil
 	e.StartTimeout, e.Include, e.Exclude, e.Sandbox = nil, nil, nil, nil
+	e.Effect, e.Reads = "", ""
 	e.Env = maps.Clone(e.Env)
 	maps.DeleteFunc(e.Env, func(name, _ string) bool { return redact.IsSecretName(name) })
 	text, err := json.Marshal(e)

@@ -286,6 +286,7 @@ func (s *Servers) Tools() []tools.Tool {
 func (s *server) tool(o Offer, t rawTool) tools.Tool {
 	return tools.Tool{
 		Name: o.Name, Source: "mcp " + s.Name, Description: o.Description, Schema: anyObject, Raw: t.hidden(s.o.Redact).parameters(),
+		Effect: s.Effect, Reads: s.Reads,
 		Run: func(ctx context.Context, call tools.Call) tools.Result { return s.call(ctx, t, call) },
 	}
 }
