@@ -52,6 +52,8 @@ type Agent struct {
 	Waking Waking
 	// Checks say what must hold for what cycles do.
 	Checks Checks
+	// Consent is what the operator has to say of calls.
+	Consent dispatcher.Consent
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
 	// Past, unless nil, is the cycle that is run again in place of a new one.

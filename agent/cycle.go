@@ -10,7 +10,6 @@ import (
 
 	"rouse/agent/check"
 	"rouse/agent/conversation"
-	"rouse/agent/history"
 	"rouse/agent/model"
 	"rouse/dispatcher"
 	"rouse/internal/text"
@@ -45,8 +44,8 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 		c.saw = look(a.Home, a.Waking.Watch)
 	}
 	c.dispatcher = &dispatcher.Dispatcher{
-		Tools: a.Tools, State: w.state, Journal: counting{j, &w.record, a.Confined}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
-		Proof:  c.proves(),
+		Tools: a.Tools, State: w.state, Journal: counting{j, &w.record}, Locked: a.Locked, Now: a.Now, Kept: kept != "", Notes: a.Notes,
+		Proof: c.proves(), Consent: c.consent(),
 		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
 			Redact: a.Redact, Turn: w.shelf.opener(), Threshold: a.Threshold, MaxAnswer: c.maxAnswer(), Summarise: c.summariser(),
@@ -253,8 +252,7 @@ func equalJSON(a, b json.RawMessage) bool {
 // counting is a journal that takes note of calls, and counts those that did not go well.
 type counting struct {
 	dispatcher.Journal
-	of       *record
-	confined history.Effects
+	of *record
 }
 
 // Append writes an event.
@@ -262,7 +260,6 @@ func (j counting) Append(p journal.Payload) error {
 	switch d := p.(type) {
 	case *journal.Intent:
 		j.of.heard.intent.Store(true)
-		d.Effect = string(j.confined[d.Tool])
 		j.of.affect(d)
 	case *journal.Result:
 		j.of.calls.Add(d)

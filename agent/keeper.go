@@ -27,8 +27,6 @@ type Keeper struct {
 	Workspace string
 	// History keeps versions of the workspace; nil does not.
 	History *history.Store
-	// Confined are the effects of tools whose processes walls confine.
-	Confined history.Effects
 	// Sources says where results came from, and what cycles leave that carries it; nil is a
 	// home without a posture.
 	Sources *source.Sources

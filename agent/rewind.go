@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"rouse/agent/history"
+	"rouse/dispatcher/policy"
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -212,13 +213,13 @@ func (k *Keeper) outward(from string) (list []Call, err error) {
 // wentOut says that what a call did is not in the workspace alone.
 func (k *Keeper) wentOut(d *journal.Intent) bool {
 	switch effectOf(d) {
-	case history.None:
+	case policy.None:
 		return false
-	case history.Workspace:
+	case policy.Workspace:
 		var args struct{ Path string }
 		_ = json.Unmarshal(d.Args, &args) // what has no path wrote nothing
 		rel, err := filepath.Rel(k.Workspace, args.Path)
-		return k.History == nil || filepath.IsAbs(args.Path) && (err != nil || !filepath.IsLocal(rel))
+		return k.History == nil || d.Tool == notebookTool || filepath.IsAbs(args.Path) && (err != nil || !filepath.IsLocal(rel))
 	}
 	return true
 }

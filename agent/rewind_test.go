@@ -17,6 +17,7 @@ import (
 	"rouse/internal/sweep"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/tools"
 )
 
 // night is a rig after two cycles, the second a bad one, and what was before that.
@@ -146,7 +147,13 @@ func TestRewind(t *testing.T) {
 func TestConfinedCallsDidNotGoOut(t *testing.T) {
 	r := newRig(t, "", oldState)
 	a := r.keeping(unsynced{disk.OS{}}, act("effect", `{"label":"one"}`), slept)
-	a.Confined = history.Effects{"effect": history.Workspace}
+	confined := a.Tools.All()
+	for i := range confined {
+		confined[i].Effect = "workspace"
+	}
+	var err error
+	a.Tools, err = tools.NewSet(confined...)
+	r.must(err)
 	report, err := a.RunOnce(t.Context())
 	r.must(err)
 	if p, err := a.Rewind(Rewind{Cycle: report.Cycle, Memory: true}, false); err != nil || len(p.Calls) > 0 {

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"rouse/agent/history"
+	"rouse/dispatcher/policy"
 	"rouse/home"
 	"rouse/journal"
 )
@@ -27,8 +28,8 @@ func (c *record) affect(d *journal.Intent) {
 }
 
 // effectOf is what a call may have changed.
-func effectOf(d *journal.Intent) history.Effect {
-	return history.Effects{d.Tool: history.Effect(d.Effect)}.Of(d.Tool)
+func effectOf(d *journal.Intent) policy.Effect {
+	return policy.EffectOf(d.Tool, d.Effect, d.Args)
 }
 
 // version keeps the workspace as it is now, if it changed since the newest version and

@@ -3,6 +3,9 @@ package dispatcher
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 
 	"rouse/dispatcher/policy"
 	"rouse/journal"
@@ -41,15 +44,19 @@ type Asked struct {
 	Said string
 }
 
-// consent says whether a call is carried out; else the observation has its answer.
-func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, o *Observation) (yes bool, err error) {
-	if d.Decide == nil || d.Past != nil {
+// consent says whether a call is carried out; else the observation has its answer. What
+// streams is not seen.
+func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, streams map[string]io.ReadCloser, o *Observation) (yes bool, err error) {
+	if d.Past != nil {
+		return d.consented(o)
+	}
+	if d.Decide == nil {
 		return true, nil
 	}
-	call := policy.Call{Tool: o.Tool, Args: args, Origins: d.Origins}
+	call := policy.Call{Tool: o.Tool, Args: args, Unseen: slices.Sorted(maps.Keys(streams)), Effect: policy.EffectOf(o.Tool, tool.Effect, args), Origins: d.Origins}
 	decision := d.Decide(tool, call)
 	if decision.Do == policy.Ask && d.Ask == nil {
-		decision.Do, decision.Why = policy.Deny, decision.Why+"; nobody can be asked here"
+		decision.Do, decision.Why = policy.Deny, decision.Why+"; it would wait for a yes, and nobody can be asked here"
 	}
 	if decision.Do != policy.Allow || decision.Rule != "" {
 		err = d.Journal.Append(&journal.Policy{Step: o.Step, Rule: decision.Rule, Do: string(decision.Do), Why: decision.Why})
@@ -58,13 +65,22 @@ func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, o *Observati
 		return true, err
 	}
 	if decision.Do == policy.Deny {
-		return false, d.refuse(o, fmt.Sprintf("not carried out: the operator's policy denies it (%s): %s; go on without", decision.Rule, decision.Why))
+		return false, d.refuse(o, fmt.Sprintf("not carried out: the operator's policy (%s) denies it: %s; do not try it in another way, go on without", decision.Rule, decision.Why))
 	}
 	id, err := d.Ask(Asked{o.Step, call, decision, d.noted})
 	if err != nil {
 		return false, fmt.Errorf("ask for step %d: %w", o.Step, err)
 	}
-	return false, d.refuse(o, fmt.Sprintf("not carried out yet: it waits for the operator's yes as %s (%s): %s; do not ask again, go on with what does not need it", id, decision.Rule, decision.Why))
+	return false, d.refuse(o, fmt.Sprintf("not carried out yet: it waits for the operator's yes as %s: %s (%s); do not ask again, go on with what does not need it", id, decision.Why, decision.Rule))
+}
+
+// consented says whether a call was carried out then; else it is answered as it was.
+func (d *Dispatcher) consented(o *Observation) (yes bool, err error) {
+	then, err := d.Past(o.Step)
+	if err != nil || then.Begun {
+		return true, nil // why there is nothing is met when the call begins
+	}
+	return false, d.refuse(o, then.Result.Error)
 }
 
 // Learn takes in where the texts came from that the cycle has since a step; 0 is its

@@ -187,7 +187,7 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	if err := d.room(); err != nil {
 		return d.record(o, refusef("not carried out: %v, so nobody would know of the call; make room with update_scratchpad first", err))
 	}
-	if yes, err := d.consent(tool, args, o); err != nil || !yes {
+	if yes, err := d.consent(tool, args, r.streams, o); err != nil || !yes {
 		return err
 	}
 	if err := d.intend(tool, o); err != nil {
@@ -219,7 +219,7 @@ func (d *Dispatcher) refuse(o *Observation, reason string) error {
 
 // intend makes the intent of a call durable if the call may have an effect.
 func (d *Dispatcher) intend(tool tools.Tool, o *Observation) error {
-	if err := d.Journal.Append(&journal.Intent{Step: o.Step, Tool: o.Tool, Args: o.Args, PID: os.Getpid()}); err != nil {
+	if err := d.Journal.Append(&journal.Intent{Step: o.Step, Tool: o.Tool, Args: o.Args, PID: os.Getpid(), Effect: tool.Effect}); err != nil {
 		return err
 	}
 	if tool.ReadOnly {

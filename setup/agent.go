@@ -57,12 +57,11 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 	if keeper.Sandbox = walls.String(); walls == nil && c.Posture != "" {
 		keeper.Sandbox = c.Sandbox.Mode
 	}
-	keeper.Confined = walls.effects(c.Tools.Commands)
 	keeper.Walled = walls != nil && s.Unwalled() == nil
 	return &agent.Agent{
 		Keeper: keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
-		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), Checks: s.checks(), PauseAfter: int(c.Failures.PauseAfter),
+		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), Checks: s.checks(), PauseAfter: int(c.Failures.PauseAfter), Consent: s.consent(),
 	}, nil
 }
 
@@ -158,7 +157,10 @@ func (s *Setup) newTools() (*tools.Set, error) {
 		return nil, err
 	}
 	exec := command.Exec{Runner: s.Runner(), Dir: workspace, Timeout: timeout, MaxOutput: most, Box: walls.Tools()}
-	list := []tools.Tool{tools.Echo(), shell.Tool(exec)}
+	sh := shell.Tool(exec)
+	confined := walls.effect()
+	sh.Effect = confined
+	list := []tools.Tool{tools.Echo(), sh}
 	list = append(list, s.folder().Tools()...)
 	list = append(list, web.Get(web.Options{Timeout: time.Duration(c.HTTP.Timeout), MaxBytes: most, Allow: c.HTTP.Allow, Ports: c.HTTP.Ports, Redact: s.Hidden()}))
 	for i, spec := range c.Commands {
@@ -166,6 +168,7 @@ func (s *Setup) newTools() (*tools.Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tools.commands[%d]: %w", i, err)
 		}
+		t.Effect = cmp.Or(t.Effect, confined)
 		list = append(list, t)
 	}
 	set, err := tools.NewSet(list...)

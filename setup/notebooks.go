@@ -155,17 +155,32 @@ func (s *Setup) notebookBox(ctx context.Context, host agent.Host) agent.Box {
 	}
 	box := agent.Box{Close: func() { closeNotebooks(ctx, m) }}
 	if s.Config.Notebook.Backend == "remote" {
-		box.Tools = []tools.Tool{notebook.Tool(m, nil)} // what the server has, cells find out
+		box.Tools = []tools.Tool{s.notebook(m, nil)} // what the server has, cells find out
 		return box
 	}
 	libraries, found := s.local(nil).Known(m.Dir)
 	switch python := s.Config.Notebook.Python; {
 	case found:
-		box.Tools = []tools.Tool{notebook.Tool(m, libraries)}
+		box.Tools = []tools.Tool{s.notebook(m, libraries)}
 	case python != "": // without, a machine that has no Python has no notebooks, which the doctor says
 		box.Problems = []string{fmt.Sprintf("notebooks: notebook.python %s is not there", python)}
 	}
 	return box
+}
+
+// notebook is the tool. Cells reach out as their box does, and by a search.
+func (s *Setup) notebook(m *notebook.Manager, libraries []string) tools.Tool {
+	t := notebook.Tool(m, libraries)
+	t.Effect = s.cellEffect()
+	return t
+}
+
+func (s *Setup) cellEffect() string {
+	walls, _ := s.Walls() // who starts anything has looked at the error
+	if s.Config.Notebook.Backend == "remote" || s.Config.Notebook.Search != "" || strings.Contains(s.Config.Model.Name, "search") {
+		return ""
+	}
+	return walls.effect()
 }
 
 // closeNotebooks saves the variables of all notebooks and ends them, in a hurry

@@ -13,12 +13,11 @@ import (
 	"sync"
 
 	"rouse/agent/config"
-	"rouse/agent/history"
+	"rouse/dispatcher/policy"
 	"rouse/home"
 	"rouse/internal/egress"
 	"rouse/internal/proc"
 	"rouse/internal/sandbox"
-	"rouse/tools/command"
 	"rouse/tools/mcp"
 	"rouse/tools/notebook/local"
 )
@@ -196,20 +195,16 @@ func (w *Walls) Tools() *sandbox.Box {
 	return w.box
 }
 
-// effects are those that the walls leave to the shell and to commands, which run in the
-// box of tools. What outlives the workspace's history went out.
-func (w *Walls) effects(commands []command.Spec) history.Effects {
+// effect is what the walls leave to the shell, to commands and to cells of our own: ""
+// is as much as each could. What outlives the workspace's history went out.
+func (w *Walls) effect() string {
 	if w == nil || !w.keep(sandbox.OwnFiles, sandbox.Writes, sandbox.Attributes, sandbox.NoNetwork, sandbox.Services) {
-		return nil
+		return ""
 	}
 	if w.Posture == config.Open || slices.ContainsFunc(w.Write, func(path string) bool { return path != w.workspace }) {
-		return nil
+		return ""
 	}
-	list := history.Effects{"shell": history.Workspace}
-	for _, c := range commands {
-		list[c.Name] = history.Workspace
-	}
-	return list
+	return string(policy.Workspace)
 }
 
 // keep says that something keeps these promises.

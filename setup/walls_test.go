@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"rouse/agent/history"
+	"rouse/dispatcher/policy"
 	"rouse/home"
 	"rouse/internal/sandbox"
-	"rouse/tools/command"
 	"rouse/tools/mcp"
 )
 
@@ -88,16 +87,16 @@ func TestEffectsOfWalls(t *testing.T) {
 	for _, row := range []struct {
 		config string
 		system sandbox.System
-		want   history.Effect
+		want   policy.Effect
 	}{
-		{"posture: strict", bubblewrap, history.Workspace},
-		{"posture: strict", landlock, history.Outward}, // it leaves chmod and touch elsewhere
-		{"posture: strict", sandbox.System{}, history.Outward},
-		{"posture: strict\nsandbox: {write: [~/out]}", bubblewrap, history.Outward},
-		{"posture: careful", bubblewrap, history.Outward},
-		{"posture: careful\nsandbox: {network: none}", bubblewrap, history.Workspace},
-		{"posture: open\nsandbox: {network: none}", bubblewrap, history.Outward},
-		{"", bubblewrap, history.Outward},
+		{"posture: strict", bubblewrap, policy.Workspace},
+		{"posture: strict", landlock, policy.Outward}, // it leaves chmod and touch elsewhere
+		{"posture: strict", sandbox.System{}, policy.Outward},
+		{"posture: strict\nsandbox: {write: [~/out]}", bubblewrap, policy.Outward},
+		{"posture: careful", bubblewrap, policy.Outward},
+		{"posture: careful\nsandbox: {network: none}", bubblewrap, policy.Workspace},
+		{"posture: open\nsandbox: {network: none}", bubblewrap, policy.Outward},
+		{"", bubblewrap, policy.Outward},
 	} {
 		s, _ := place(t, row.config)
 		w, err := s.Walls()
@@ -108,8 +107,7 @@ func TestEffectsOfWalls(t *testing.T) {
 			w.System = row.system
 			w.box = w.made(w.tools, w.Hosts)
 		}
-		effects := w.effects([]command.Spec{{Name: "mine"}})
-		if got := effects.Of("shell"); got != row.want || effects.Of("mine") != row.want || effects.Of("notebook") != history.Outward {
+		if got := policy.EffectOf("shell", w.effect(), nil); got != row.want {
 			t.Errorf("%q: %s, want %s", row.config, got, row.want)
 		}
 	}

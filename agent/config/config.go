@@ -20,6 +20,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"rouse/dispatcher/policy"
 	"rouse/internal/disk"
 	"rouse/internal/lazy"
 	"rouse/internal/yamlerror"
@@ -48,6 +49,8 @@ type Config struct {
 	Posture Posture `yaml:"posture"`
 	Sandbox Sandbox `yaml:"sandbox"`
 	Origins Origins `yaml:"origins"`
+	// Policy are the rules of calls, of which the first that fits decides.
+	Policy []policy.Rule `yaml:"policy"`
 	// Standing are checks that hold for every cycle.
 	Standing Standing `yaml:"standing"`
 
@@ -254,7 +257,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(), c.checkSandbox(), c.checkOrigins(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(), c.checkSandbox(), c.checkOrigins(), c.checkPolicy(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.

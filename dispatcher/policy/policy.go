@@ -1,22 +1,20 @@
 // Package policy decides, by the operator's rules, whether a call is carried out, waits
 // for a person, or is refused.
+//
+// The first rule that fits decides. Where none does, the posture of the home has a
+// default for what could carry private data away once text from outside was read.
 package policy
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
 
+	"rouse/internal/netguard"
+	"rouse/internal/text"
 	"rouse/scratchpad/origin"
-)
-
-// Effect is what a call may change.
-type Effect string
-
-// The effects. What a home keeps of its history undoes one on the workspace, and nothing
-// undoes one that went out.
-const (
-	None      Effect = "none"
-	Workspace Effect = "workspace"
-	Outward   Effect = "outward"
 )
 
 // Do is what becomes of a call.
@@ -32,11 +30,15 @@ const (
 // Call is a call that is about to be carried out.
 type Call struct {
 	Tool string
-	// Args are its arguments, references resolved.
+	// Args are its arguments, references resolved, but for those Unseen, which may be
+	// anything.
 	Args   json.RawMessage
+	Unseen []string
 	Effect Effect
 	// Origins are what the cycle, with its memory, has read before.
 	Origins origin.Set
+	// Said, unless nil, gives the operator's own words: rules, task and goals.
+	Said func() string
 }
 
 // Decision is what the rules say of a call.
@@ -45,4 +47,94 @@ type Decision struct {
 	// Rule names the rule that decided, such as "policy[2]" or "careful"; "" is none.
 	Rule string
 	Why  string
+}
+
+// or is the stricter of two decisions, d where they are alike.
+func (d Decision) or(other Decision) Decision {
+	order := []Do{"", Allow, Ask, Deny}
+	if slices.Index(order, other.Do) > slices.Index(order, d.Do) {
+		return other
+	}
+	return d
+}
+
+// Policy is what the operator says of calls.
+type Policy struct {
+	Rules []Rule
+	// Posture is that of the home; "" has no default.
+	Posture string
+	// Hosts are those that the configuration names: name, name:port or *.name.
+	Hosts []string
+}
+
+// Decide says what becomes of a call: the strictest of what becomes of its parts.
+func (p Policy) Decide(c Call) (d Decision) {
+	for _, command := range c.commands() {
+		d = d.or(p.decide(c, command))
+	}
+	return d
+}
+
+// decide says what becomes of a call with one of its commands: what the first rule says
+// that fits, or, where others before it may fit, the strictest of what all these say.
+func (p Policy) decide(c Call, command simple) (d Decision) {
+	for i, r := range p.Rules {
+		fit := r.fits(c, command)
+		if fit == no {
+			continue
+		}
+		said := Decision{r.Do, fmt.Sprintf("policy[%d]", i), r.why()}
+		if fit == maybe && command.odd != "" {
+			said.Why += fmt.Sprintf(" (which the command may be, as it has %s; write simple commands with plain words)", command.odd)
+		}
+		if d = d.or(said); fit == yes {
+			return d
+		}
+	}
+	return d.or(p.standard(c))
+}
+
+// standard is the default of the posture.
+func (p Policy) standard(c Call) Decision {
+	outside := c.Origins.Outside()
+	if p.Posture == "" || c.Effect != Outward || !c.Origins.Private() || len(outside) == 0 || p.named(c) {
+		return Decision{Do: Allow}
+	}
+	d := Decision{Allow, p.Posture, "it could carry private data away, after texts from " + text.Line(outside.String(), 200)}
+	switch p.Posture {
+	case "careful":
+		d.Do = Ask
+	case "strict":
+		d.Do = Deny
+	}
+	return d
+}
+
+// named says that a call asks a host that the operator has named, in the configuration
+// or in words.
+func (p Policy) named(c Call) bool {
+	var a struct{ URL string }
+	if c.Tool != "http_get" || json.Unmarshal(c.Args, &a) != nil {
+		return false
+	}
+	u, err := url.Parse(a.URL)
+	if err != nil || u.Hostname() == "" {
+		return false
+	}
+	host := netguard.Normal(u.Hostname())
+	is := func(entry string) bool {
+		if u, err := url.Parse("//" + entry); err == nil {
+			entry = u.Hostname()
+		}
+		below, star := strings.CutPrefix(entry, "*")
+		return netguard.Normal(entry) == host || star && strings.HasSuffix(host, netguard.Normal(below))
+	}
+	return slices.ContainsFunc(p.Hosts, is) || c.Said != nil && slices.ContainsFunc(strings.FieldsFunc(c.Said(), notOfHost), func(word string) bool {
+		return netguard.Normal(strings.Trim(word, ".")) == host
+	})
+}
+
+// notOfHost splits words; one with an @ is an address of mail.
+func notOfHost(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > 0x7f || strings.ContainsRune("-._@", r))
 }

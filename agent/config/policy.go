@@ -1,0 +1,25 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rouse/dispatcher/policy"
+	"rouse/tools/command"
+)
+
+// checkPolicy reports the first rule that cannot be meant.
+func (c *Config) checkPolicy() error {
+	for i, r := range c.Policy {
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("policy[%d].%w", i, err)
+		}
+		_, own := policy.Builtin(r.Tool)
+		if r.Tool == "" || own || strings.ContainsAny(r.Tool, "*?") || strings.Contains(r.Tool, "__") || slices.ContainsFunc(c.Tools.Commands, func(s command.Spec) bool { return s.Name == r.Tool }) {
+			continue
+		}
+		return fmt.Errorf("policy[%d].tool %q: there is no such tool; those of MCP servers are called server__tool, and * stands for anything", i, r.Tool)
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package agent
+
+import (
+	"strings"
+
+	"rouse/dispatcher"
+	"rouse/dispatcher/policy"
+	"rouse/scratchpad"
+	"rouse/tools"
+)
+
+// consent is that of the agent, which is told in this cycle what the operator said.
+func (c *cycle) consent() dispatcher.Consent {
+	consent := c.Consent
+	if decide := consent.Decide; decide != nil {
+		consent.Decide = func(t tools.Tool, call policy.Call) policy.Decision {
+			call.Said = c.said
+			return decide(t, call)
+		}
+	}
+	return consent
+}
+
+// said are the words of the operator, and of the agent where it had nothing from outside:
+// the rules, the task and the goals.
+func (c *cycle) said() string {
+	all := []string{c.woken.rules}
+	for _, item := range append([]any{c.state.CurrentTask()}, c.state.Goals()...) {
+		if m, ok := item.(map[string]any); !ok || m["origin"] == nil {
+			all = append(all, scratchpad.TaskText(item))
+		}
+	}
+	return strings.Join(all, "\n")
+}
