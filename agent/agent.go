@@ -217,6 +217,9 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 	} else {
 		err = cmp.Or(c.hear(), c.choose(c.Task), c.attach())
 	}
+	if err == nil {
+		err = c.remember()
+	}
 	if err != nil {
 		return func() {}, err
 	}

@@ -55,6 +55,7 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 		a.Sources.Begin()
 		c.dispatcher.Watch = a.Sources.Watch
 	}
+	c.dispatcher.Marks = false // until there is a task
 	c.guide = c.Notes.Guide()
 	c.lineUp()
 	c.speak(c.protocol())

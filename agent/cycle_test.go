@@ -101,7 +101,7 @@ func TestWhatIsATask(t *testing.T) {
 func TestFailuresAreCounted(t *testing.T) {
 	notes := "before"
 	for i, cycle := range []string{"20260401_150154", "20260401_150254", "20260401_150354"} {
-		change := failure(notes, cycle, errors.New("model: no answer from 127.0.0.1:80 (2 attempts)"))[0]
+		change := failure(notes, cycle, errors.New("model: no answer from 127.0.0.1:80 (2 attempts)"), nil)[0]
 		if i == 0 {
 			notes += change.Value.(string)
 			continue
@@ -112,7 +112,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	if notes != want {
 		t.Errorf("notes %q, want %q", notes, want)
 	}
-	change := failure("Cycle 20260401_150154 failed: model: HTTP 503", "20260401_150254", errors.New("model: HTTP 401"))[0]
+	change := failure("Cycle 20260401_150154 failed: model: HTTP 503", "20260401_150254", errors.New("model: HTTP 401"), nil)[0]
 	if line := change.Value.(string); change.Op != "append" || strings.Contains(line, "in a row") {
 		t.Errorf("another cause is counted with the one before: %+v", change)
 	}

@@ -68,7 +68,7 @@ func (d *dialogue) speak(protocol string) {
 // journal has.
 func (d *dialogue) compose(said *journal.Request, offered []tools.Tool) (model.Request, conversation.Pruned, error) {
 	turn := conversation.Turn{
-		State: func() ([]byte, string, error) { return d.view() }, Choose: said.Choose,
+		State: d.view, Choose: said.Choose,
 		Now: said.At, Left: time.Duration(said.Left) * time.Millisecond, Iteration: said.Iteration, Of: d.asking.MaxIterations,
 		Tools: offered, Kept: d.kept,
 	}

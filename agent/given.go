@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"rouse/dispatcher"
@@ -41,6 +42,7 @@ func (p *Past) Agent(h home.Home) (*Agent, error) {
 	}
 	a.NotesMax, a.CompletedMax, a.Locked = p.number("cycle.notes_max"), p.number("cycle.completed_max"), nil
 	_ = json.Unmarshal([]byte(p.held["cycle.locked"]), &a.Locked) // none
+	a.Consent.Marks, a.Consent.Locks = Marking(strings.Trim(p.held["posture"], `"`))
 	a.Waking.Min, _ = time.ParseDuration(p.held["cycle.next_wake.min"])
 	a.Waking.Max, _ = time.ParseDuration(p.held["cycle.next_wake.max"])
 	a.Boxes = []OpenBox{func(context.Context, Host) Box { return Box{Problems: p.problems(), From: p.of(0).From} }}

@@ -8,6 +8,7 @@ import (
 
 	"rouse/home"
 	"rouse/internal/text"
+	"rouse/scratchpad/origin"
 )
 
 // foldedCalls begins the line that stands for the calls of a cycle.
@@ -18,7 +19,17 @@ const foldedCalls = "[TOOLS] "
 // dropped after all of these but the last.
 var ranks = []string{foldedCalls, "[TOOL] ", "[PARSE ERROR] ", "[LIMIT] ", "Cycle ", "[INTERRUPTED] ", "[COMPLETED] ", "", "[NOTE] "}
 
+// bare is a line without its mark. The line of a cycle that failed has no tag of its own.
+func bare(line string) string {
+	plain := origin.Plain(line)
+	if failed, ok := strings.CutPrefix(plain, "[NOTE] Cycle "); ok && plain != line {
+		return "Cycle " + failed
+	}
+	return plain
+}
+
 func rank(line string) int {
+	line = bare(line)
 	for i, prefix := range ranks {
 		if prefix != "" && strings.HasPrefix(line, prefix) {
 			return i
@@ -94,7 +105,7 @@ func cycleEnds(lines []string) (ends []int) {
 		if !isEnd(line) {
 			continue
 		}
-		if n := len(ends); n > 0 && ends[n-1] == i && !strings.HasPrefix(line, "[COMPLETED] ") {
+		if n := len(ends); n > 0 && ends[n-1] == i && !strings.HasPrefix(bare(line), "[COMPLETED] ") {
 			ends = ends[:n-1]
 		}
 		ends = append(ends, i+1)
@@ -104,6 +115,7 @@ func cycleEnds(lines []string) (ends []int) {
 
 // isEnd says whether a line is the last that a cycle writes.
 func isEnd(line string) bool {
+	line = bare(line)
 	for _, prefix := range []string{"[COMPLETED] ", "[LIMIT] ", "[STOPPED] ", "[INTERRUPTED] "} {
 		if strings.HasPrefix(line, prefix) {
 			return true
@@ -122,16 +134,19 @@ type folding struct {
 	calls, failed int
 	names         []string
 	of            map[string]int
+	from          origin.Set // of the calls
 }
 
 func (f *folding) add(line string) {
 	said := strings.TrimSuffix(line, "\n")
-	call, isCall := strings.CutPrefix(said, "[TOOL] ")
+	plain := bare(said)
+	call, isCall := strings.CutPrefix(plain, "[TOOL] ")
 	switch {
 	case isCall:
 		f.call(call)
-	case f.past && (strings.HasPrefix(said, foldedCalls) || strings.HasPrefix(said, "[COMPLETED] ")):
-	case strings.HasPrefix(said, "[NOTE] ") && f.said[said] > 1:
+		f.from = f.from.With(origin.OfLine(said)...)
+	case f.past && (strings.HasPrefix(plain, foldedCalls) || strings.HasPrefix(plain, "[COMPLETED] ")):
+	case strings.HasPrefix(plain, "[NOTE] ") && f.said[said] > 1:
 		f.said[said]--
 	default:
 		if isEnd(line) && f.calls > 0 && !f.past {
@@ -166,5 +181,5 @@ func (f *folding) line() string {
 	if f.failed > 0 {
 		line += fmt.Sprintf(" (%d failed)", f.failed)
 	}
-	return line + ": " + strings.Join(each, ", ") + "\n"
+	return f.from.Line(line+": "+strings.Join(each, ", ")) + "\n"
 }

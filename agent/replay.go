@@ -16,6 +16,7 @@ import (
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/scratchpad/observation"
+	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
 
@@ -156,6 +157,7 @@ type teller struct {
 	parked   []*journal.Parked
 	actions  []dispatcher.Action // of the last reply, without a result yet
 	waiting  bool                // for a reply
+	from     origin.Set
 
 	asked    Asked
 	found    bool
@@ -208,6 +210,11 @@ func (r *teller) tell(e journal.Event) error {
 		return r.wake(d)
 	case *journal.Made:
 		return r.made(d)
+	case *journal.Origin:
+		r.from = r.from.With(d.From...)
+		if r.dialogue.dispatcher != nil {
+			r.dialogue.dispatcher.Origins = r.from
+		}
 	case *journal.Warning:
 		if d.Shown {
 			r.dialogue.remarks = append(r.dialogue.remarks, d.Text)
@@ -284,7 +291,7 @@ func (r *teller) begin(t journal.Terms, set *tools.Set) {
 	a.Protocol, a.Notes, c.kept = t.Protocol, tools.NoteMode(t.Notes), t.Kept
 	c.models = map[string]known{"": {MaxTokens: t.Learned, Form: t.Form}}
 	c.archive = t.Archive
-	c.dispatcher = &dispatcher.Dispatcher{Tools: set, State: c.state, Notes: a.Notes, Parked: r.park}
+	c.dispatcher = &dispatcher.Dispatcher{Tools: set, State: c.state, Notes: a.Notes, Parked: r.park, Consent: dispatcher.Consent{Origins: r.from}}
 	r.asked.Model, r.asked.maxOutput = t.Model, t.MaxOutput
 	c.speak(t.Protocol)
 }

@@ -14,6 +14,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 )
 
 // sleep ends the cycle as its run did.
@@ -63,12 +64,12 @@ func (c *record) ending(runErr, said error) journal.End {
 	case errors.As(runErr, &signal):
 		return journal.End{
 			Outcome: journal.Signal, Exit: 128 + int(signal.Signal), Error: said.Error(),
-			Changes: failure(c.state.Notes(), c.id, said),
+			Changes: failure(c.state.Notes(), c.id, said, c.quoted()),
 		}
 	}
 	return journal.End{
 		Outcome: journal.Failed, Exit: 1, Error: said.Error(),
-		Changes: failure(c.state.Notes(), c.id, said),
+		Changes: failure(c.state.Notes(), c.id, said, c.quoted()),
 	}
 }
 
@@ -248,15 +249,15 @@ func (u unlessEdited) Rename(oldname, newname string) error {
 
 // failure says in the notes that a cycle failed. Where the notes already end in
 // a failure of the same kind, that line is replaced by one with a count.
-func failure(notes, cycle string, err error) []scratchpad.Change {
+func failure(notes, cycle string, err error, from origin.Set) []scratchpad.Change {
 	reason := text.Line(err.Error(), maxNote)
 	head, last := lastLine(notes)
-	count, since, ok := sameFailure(last, reason)
+	count, since, ok := sameFailure(bare(last), reason)
 	if !ok {
-		return []scratchpad.Change{appendNote(fmt.Sprintf("\nCycle %s failed: %s", cycle, reason))}
+		return []scratchpad.Change{appendNote("\n" + from.Line(fmt.Sprintf("Cycle %s failed: %s", cycle, reason)))}
 	}
 	line := fmt.Sprintf("Cycle %s failed: %s (%d times in a row since %s)", cycle, reason, count+1, since)
-	return []scratchpad.Change{{Op: "set", Key: "notes", Value: head + line}}
+	return []scratchpad.Change{{Op: "set", Key: "notes", Value: head + from.Line(line)}}
 }
 
 func lastLine(notes string) (head, last string) {

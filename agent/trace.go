@@ -151,7 +151,11 @@ func (t *trace) ending(id string) journal.End {
 		end.Error += "; " + t.doubted()
 		note += t.doubted() + "; "
 	}
-	end.Changes = []scratchpad.Change{appendNote(note + t.unknown())}
+	note += t.unknown()
+	if len(t.open) > 0 { // what the model wrote is in it
+		note = t.origins.Text(note)
+	}
+	end.Changes = []scratchpad.Change{appendNote(note)}
 	return end
 }
 

@@ -40,16 +40,26 @@ func lastTasks(done []any) (n int) {
 const shownEnd = 1500
 
 // view is the memory as the model is shown it: without secrets, with the last
-// of the completed tasks, and with its largest values parked while it would take
-// more than half of a request.
-func (d *dialogue) view() (yaml []byte, remark string, err error) {
-	s := d.hide()
+// of the completed tasks, what came from outside apart, and with its largest values
+// parked while it would take more than half of a request.
+func (d *dialogue) view() (m conversation.Memory, err error) {
+	s, remark, most := d.hide(), "", d.viewTokens()
 	done := s.Completed()
 	if n := lastTasks(done); n < len(done) {
 		remark = fmt.Sprintf("Of %d completed_tasks the last %d are shown.", len(done), n)
 		if err := s.Apply(set("completed_tasks", done[len(done)-n:])); err != nil {
-			return nil, "", err
+			return m, err
 		}
+	}
+	if from := d.dispatcher.Origins.Outside(); len(from) > 0 {
+		if s, m.Outside, err = part(s); err != nil {
+			return m, err
+		}
+		m.From = from.String()
+		if conversation.Est(m.Outside) > most/2 {
+			m.Outside = d.parkPart("from outside", m.Outside)
+		}
+		most -= conversation.Est(m.Outside)
 	}
 	if d.archive != "" {
 		remark += fmt.Sprintf("\nTasks finished before these are in %s, one a line.", d.archive)
@@ -57,16 +67,17 @@ func (d *dialogue) view() (yaml []byte, remark string, err error) {
 	for _, said := range d.remarks {
 		remark += "\nNote: " + text.Line(d.keeper.Redact.String(said), maxNote)
 	}
+	m.Remark = remark
 	for range s.Keys() {
-		if yaml, err = s.Bytes(); err != nil || conversation.Est(string(yaml)) <= d.viewTokens() {
-			return yaml, remark, err
+		if m.YAML, err = s.Bytes(); err != nil || conversation.Est(string(m.YAML)) <= most {
+			return m, err
 		}
 		if !d.shorten(s) {
 			break
 		}
 	}
-	yaml, err = s.Bytes()
-	return yaml, remark, err
+	m.YAML, err = s.Bytes()
+	return m, err
 }
 
 func (d *dialogue) viewTokens() int {

@@ -25,6 +25,9 @@ type Consent struct {
 	// Watch, unless nil, is told of a call that begins, and says then of its result where
 	// that came from. Without it nothing has an origin.
 	Watch func(tools.Tool, tools.Call) func(tools.Result) []string
+	// Marks says that what the cycle writes into the memory carries them, and Locks that
+	// with one from outside goals are no more the model's to change.
+	Marks, Locks bool
 }
 
 // watch is [Consent.Watch].
@@ -86,7 +89,10 @@ func (d *Dispatcher) consented(o *Observation) (yes bool, err error) {
 // Learn takes in where the texts came from that the cycle has since a step; 0 is its
 // beginning.
 func (d *Dispatcher) Learn(step int, from []string) error {
-	all := d.Origins.With(from...)
+	all := d.Origins
+	for _, name := range from {
+		all = all.With(d.Redact.String(name))
+	}
 	if len(all) == len(d.Origins) {
 		return nil
 	}

@@ -269,6 +269,7 @@ func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scrat
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", o.Tool, err)
 	}
+	changes = d.mark(changes)
 	refused := d.apply(changes)
 	if refused != nil {
 		changes = nil
@@ -287,6 +288,7 @@ func (d *Dispatcher) result(o *Observation, took time.Duration, changes ...scrat
 
 // Change changes the state and records it.
 func (d *Dispatcher) Change(changes ...scratchpad.Change) error {
+	changes = d.mark(changes)
 	if err := d.apply(changes); err != nil {
 		return err
 	}

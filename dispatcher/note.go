@@ -34,6 +34,7 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 	if d.Visible != nil {
 		n.From = d.Visible()
 	}
+	n.Changes = d.mark(n.Changes)
 	if d.apply(n.Changes) != nil {
 		n.Changes = nil // the memory is full; the journal has it
 	} else {

@@ -14,6 +14,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
 
@@ -85,6 +86,12 @@ func (d *Dispatcher) update(o *Observation) error {
 		return refusef("%v; nothing was changed", err)
 	}
 	defer r.close()
+	if err := d.Learn(o.Step, o.from); err != nil {
+		return err
+	}
+	if err := d.locked(o.Args); err != nil {
+		return err
+	}
 	changes, wake, err := d.updates(args)
 	if err != nil {
 		return err
@@ -93,6 +100,9 @@ func (d *Dispatcher) update(o *Observation) error {
 	changes, kept, err := d.guardTasks(changes)
 	if err != nil {
 		return err
+	}
+	if d.Marks && len(d.Origins) == 0 { // a mark of the model's own is none
+		changes = Marked(d.State, nil, changes)
 	}
 	var said []string
 	if told != "" {
@@ -126,6 +136,8 @@ func (d *Dispatcher) updates(args json.RawMessage) (changes []scratchpad.Change,
 		switch {
 		case slices.Contains(d.Locked, m.Key):
 			err = refusef("%s is locked by the operator (cycle.locked); nothing was changed", m.Key)
+		case d.Marks && m.Key == origin.Key:
+			err = refusef("%s says where texts came from, and is not yours to change; nothing was changed", m.Key)
 		case m.Key == nextWake:
 			wake, err = d.readWake(m.Value)
 		default:
@@ -173,6 +185,9 @@ func (d *Dispatcher) done(ctx context.Context, o *Observation) error {
 		return refusef("summary: %v", err)
 	}
 	defer r.close()
+	if err := d.Learn(o.Step, o.from); err != nil {
+		return err
+	}
 	if err := json.Unmarshal(resolved, &args); err != nil {
 		return refusef(`"summary" is a text that says what was achieved, "idle" is true or false`)
 	}

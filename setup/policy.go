@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"rouse/agent"
 	"rouse/dispatcher"
 	"rouse/dispatcher/policy"
 	"rouse/tools"
@@ -18,6 +19,7 @@ func (s *Setup) consent() (c dispatcher.Consent) {
 	if len(p.Rules) == 0 && p.Posture == "" {
 		return c
 	}
+	c.Marks, c.Locks = agent.Marking(p.Posture)
 	c.Decide = func(_ tools.Tool, call policy.Call) policy.Decision { return p.Decide(call) }
 	return c
 }

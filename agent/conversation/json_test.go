@@ -19,7 +19,7 @@ import (
 func turn() Turn {
 	return Turn{
 		Tools:     []tools.Tool{tools.Echo()},
-		State:     func() ([]byte, string, error) { return []byte("goals: []\ncurrent_task: look\n"), "", nil },
+		State:     func() (Memory, error) { return Memory{YAML: []byte("goals: []\ncurrent_task: look\n")}, nil },
 		Iteration: 2, Of: 20, Left: 14*time.Minute + 400*time.Millisecond,
 		Now: time.Date(2026, 4, 1, 15, 1, 54, 0, time.FixedZone("", 7200)),
 	}
@@ -79,7 +79,7 @@ func TestChoose(t *testing.T) {
 func TestStateThatCannotBeShown(t *testing.T) {
 	for _, c := range []asked{&JSON{}, &Native{}} {
 		tn := turn()
-		tn.State = func() ([]byte, string, error) { return nil, "", errors.New("no state") }
+		tn.State = func() (Memory, error) { return Memory{}, errors.New("no state") }
 		if _, _, err := c.Request(tn); err == nil {
 			t.Errorf("%T: no error", c)
 		}
@@ -159,8 +159,8 @@ func TestJSONBeside(t *testing.T) {
 		c.Add(dispatcher.Observation{Step: step + 1, Tool: "t", OK: true, Content: strings.Repeat("one two ", 450)})
 	}
 	large := turn()
-	large.State = func() ([]byte, string, error) {
-		return []byte("notes: " + strings.Repeat("one two ", 1900) + "\n"), "", nil
+	large.State = func() (Memory, error) {
+		return Memory{YAML: []byte("notes: " + strings.Repeat("one two ", 1900) + "\n")}, nil
 	}
 	if _, pruned, err := c.Request(turn()); err != nil || len(pruned.Steps) != 0 {
 		t.Errorf("a small memory: %+v, %v", pruned, err)
@@ -176,7 +176,7 @@ func TestSecretsAreNotSent(t *testing.T) {
 	opt := Options{Rules: "password " + secret, Redact: redact.New(map[string]string{"P": secret})}
 	for _, c := range []asked{&JSON{Options: opt}, &Native{Options: opt}} {
 		tn := turn()
-		tn.State = func() ([]byte, string, error) { return []byte("notes: " + secret + "\n"), "", nil }
+		tn.State = func() (Memory, error) { return Memory{YAML: []byte("notes: " + secret + "\n")}, nil }
 		for _, m := range ask(t, c, tn).Messages {
 			if strings.Contains(m.Content, secret) {
 				t.Errorf("%T: %s message: %s", c, m.Role, m.Content)

@@ -71,7 +71,7 @@ func next(req Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if call := interrupted(state, calls); call != "" {
+	if call := interrupted(state, behind, calls); call != "" {
 		return "", fmt.Errorf("offline model: %s was interrupted, and it may have run: check, then change current_task or remove the [INTERRUPTED] line from notes", call)
 	}
 	results := behind
@@ -150,14 +150,16 @@ func currentTask(state string) (string, error) {
 }
 
 // interrupted is the call of the task whose outcome the notes call unknown, or
-// "". A task that was completed since settles the matter.
-func interrupted(state string, actions []string) string {
+// "". A task that was completed since settles the matter. Of what is marked as from
+// outside, the notes stand behind the state.
+func interrupted(state, behind string, actions []string) string {
 	var s struct{ Notes string }
 	if yaml.Unmarshal([]byte(state), &s) != nil {
 		return ""
 	}
-	since := s.Notes[strings.LastIndex(s.Notes, "\n[COMPLETED] ")+1:]
-	_, line, found := strings.Cut("\n"+since, "\n[INTERRUPTED] ")
+	notes := s.Notes + "\n" + behind
+	since := notes[strings.LastIndex(notes, "\n[COMPLETED")+1:]
+	_, line, found := strings.Cut("\n"+since, "\n[INTERRUPTED")
 	if !found {
 		return ""
 	}

@@ -87,8 +87,8 @@ func (d Doctor) echo(s *setup.Setup, w way) (model.Reply, error) {
 	if w.protocol == "json" {
 		request, understand = plain.Request, plain.Actions
 	}
-	task := func() ([]byte, string, error) {
-		return []byte(`current_task: call the tool echo with the message "` + message + `"`), "", nil
+	task := func() (conversation.Memory, error) {
+		return conversation.Memory{YAML: []byte(`current_task: call the tool echo with the message "` + message + `"`)}, nil
 	}
 	req, _, err := request(conversation.Turn{State: task, Tools: []tools.Tool{tools.Echo()}, Now: clock.Now(d.Now), Iteration: 1, Of: 1})
 	if err != nil {

@@ -1,0 +1,40 @@
+package scratchpad
+
+import "slices"
+
+// Without is a state that lacks some keys, but for known ones, whose values go. What
+// stands between the others stays.
+func (s *State) Without(keys ...string) (*State, error) {
+	text, err := s.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	whole, err := Parse("the state", text)
+	if err != nil {
+		return nil, err
+	}
+	l := whole.layout()
+	if l == nil {
+		return whole.plainWithout(keys)
+	}
+	left := slices.Clone(text[:l.keys[0]])
+	for i := range len(l.keys) - 1 {
+		start, end := l.keys[i], l.keys[i+1]
+		if slices.Contains(keys, whole.entries[i].key) {
+			start = l.trailer(start, end, isComment)
+		}
+		left = append(left, text[start:end]...)
+	}
+	return Parse("the state", append(left, text[l.keys[len(l.keys)-1]:]...))
+}
+
+// plainWithout is Without for a text that cannot be taken to pieces.
+func (s *State) plainWithout(keys []string) (*State, error) {
+	left := New()
+	for _, e := range s.entries {
+		if !slices.Contains(keys, e.key) {
+			left.put(e.key, e.value)
+		}
+	}
+	return left, nil
+}
