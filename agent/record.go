@@ -28,7 +28,6 @@ type record struct {
 	effects bool             // a call began that may have changed the workspace
 	cells   bool             // a notebook was used
 	origins origin.Set       // of the texts that it had
-	books   []string         // the notebooks
 	unkept  bool             // the workspace could not be kept as it found or left it
 	found   func()           // keeps the workspace as it was before that, or nil
 	version string           // the last one in its journal

@@ -116,7 +116,7 @@ func (k *Keeper) giveUp(c *record, why string) error {
 func (k *Keeper) reopen(id string, t trace) (*record, error) {
 	c := &record{
 		id: id, baseHash: t.base, reopened: true, open: len(t.open) > 0, ended: t.end != nil, unproven: len(t.doubts), trust: t.trust, calls: t.calls, tidied: t.tidied, took: t.letters, effects: t.effects, cells: t.cells, version: t.version, rewind: t.rewind,
-		left: &left{sums: t.made}, origins: t.origins, books: t.books, unkept: t.unkept,
+		left: &left{sums: t.made}, origins: t.origins, unkept: t.unkept,
 	}
 	if k.Sources != nil {
 		c.origins = c.origins.With(cutOff(t.open)...)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"os"
 
 	"rouse/agent/history"
@@ -19,7 +18,7 @@ func (k *Keeper) mark(c *record) {
 	if k.Sources == nil || len(c.origins) == 0 && !c.effects {
 		return
 	}
-	left := source.Left{Cycle: c.id, From: c.origins, Effects: c.effects, Notebooks: c.books, NotebookDir: k.Home.Notebooks()}
+	left := source.Left{Cycle: c.id, From: c.origins, Effects: c.effects, Cells: c.cells}
 	if info, err := os.Stat(k.Home.Before(c.id)); err == nil {
 		left.Began = info.ModTime()
 	}
@@ -50,15 +49,6 @@ func cutOff(open []journal.Intent) (from []string) {
 		}
 	}
 	return from
-}
-
-// notebookOf is the notebook that a call uses.
-func notebookOf(d *journal.Intent) []string {
-	var a struct{ Name string }
-	if d.Tool != notebookTool || json.Unmarshal(d.Args, &a) != nil || a.Name == "" {
-		return nil
-	}
-	return []string{a.Name}
 }
 
 // learnFrom takes in what the cycle has from the beginning.

@@ -29,7 +29,6 @@ type trace struct {
 	started    []proc.Identity
 	open       []journal.Intent // calls without a result
 	origins    origin.Set
-	books      []string
 	unkept     bool
 	end        *journal.End
 	tidied     *journal.Tidied
@@ -88,7 +87,6 @@ func (t *trace) add(e journal.Event) {
 		t.tokens += d.Usage.Input + d.Usage.Output
 	case *journal.Intent:
 		t.open = append(t.open, *d)
-		t.books = append(t.books, notebookOf(d)...)
 		t.cells = t.cells || d.Tool == notebookTool
 		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	case *journal.Rewound:
@@ -128,7 +126,7 @@ func (t *trace) doubt(l journal.Line) {
 	case *journal.Origin:
 		t.origins = t.origins.With(d.From...)
 	case *journal.Intent:
-		t.open, t.books = append(t.open, *d), append(t.books, notebookOf(d)...)
+		t.open, t.cells = append(t.open, *d), t.cells || d.Tool == notebookTool
 		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	}
 }

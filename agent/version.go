@@ -17,7 +17,6 @@ const notebookTool = "notebook"
 // change the workspace, that is kept as the cycle found it.
 func (c *record) affect(d *journal.Intent) {
 	c.cells = c.cells || d.Tool == notebookTool
-	c.books = append(c.books, notebookOf(d)...)
 	if c.effects || !effectOf(d).Touches(d.Tool) {
 		return
 	}

@@ -28,6 +28,7 @@ import (
 	"rouse/agent/budget"
 	"rouse/agent/config"
 	"rouse/agent/schedule"
+	"rouse/agent/source"
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
@@ -69,6 +70,7 @@ type Setup struct {
 	Agent   func() (*agent.Agent, error)
 
 	credentials func() (credentials, error)
+	sources     func() *source.Sources
 }
 
 // Open reads the configuration of a home, and its .env unless p has it.
@@ -117,6 +119,7 @@ func with(h home.Home, p Process, c config.Config) *Setup {
 	s.Servers = sync.OnceValues(s.readServers)
 	s.credentials = sync.OnceValues(s.readCredentials)
 	s.Walls = sync.OnceValues(s.newWalls)
+	s.sources = sync.OnceValue(s.newSources)
 	s.Tools = sync.OnceValues(s.newTools)
 	s.Agent = sync.OnceValues(s.newAgent)
 	return s

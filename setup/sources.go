@@ -10,8 +10,8 @@ import (
 	"rouse/internal/sandbox"
 )
 
-// sources says where the results of tools come from: nil in a home without a posture.
-func (s *Setup) sources() *source.Sources {
+// newSources says where the results of tools come from: nil in a home without a posture.
+func (s *Setup) newSources() *source.Sources {
 	c := s.Config
 	if c.Posture == config.NoPosture {
 		return nil
@@ -25,7 +25,7 @@ func (s *Setup) sources() *source.Sources {
 
 func (s *Setup) sourcePlaces(walls *Walls) source.Places {
 	c := s.Config
-	p := source.Places{Home: home.Resolved(s.Home.Dir), Workspace: home.Resolved(s.Home.Folder(c.Workspace))}
+	p := source.Places{Notebooks: home.Resolved(s.Home.Notebooks()), Workspace: home.Resolved(s.Home.Folder(c.Workspace))}
 	for _, path := range c.Origins.Outside {
 		p.Folders = append(p.Folders, source.Folder{Path: home.Resolved(c.Path(path)), Origin: "file " + path})
 	}

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,12 +20,11 @@ import (
 	"rouse/scratchpad/origin"
 )
 
-// Bounds of the ledger: beyond the first the whole workspace carries what its files did,
-// and beyond the second the oldest cycles are one.
+// Bounds: of a ledger that is larger, in bytes, all that is known is that all carries
+// what any of it did; of a folder no more files are looked at.
 const (
-	maxFiles  = 20_000
-	maxCycles = 2000
-	maxWalked = 20_000 // files of a folder that are looked at
+	maxLedger = 4 << 20
+	maxWalked = 20_000
 )
 
 // Ledger is the file that says what cycles left that carries text from outside.
@@ -42,11 +40,12 @@ type Ledger struct {
 
 // Places are paths, absolute and without links.
 type Places struct {
-	Home, Workspace string
+	Workspace string
 	// Folders are those that the operator declared, and Beyond those beside the workspace
-	// in which tools write.
-	Folders []Folder
-	Beyond  []string
+	// in which tools write; in Notebooks each notebook has one.
+	Folders   []Folder
+	Beyond    []string
+	Notebooks string
 }
 
 // entries is what the file says.
@@ -56,24 +55,23 @@ type entries struct {
 	Cycles map[string]origin.Set `json:"cycles,omitempty"`
 	Last   string                `json:"last,omitempty"`
 	Older  origin.Set            `json:"older,omitempty"`
-	// Files are contents that carry it, each while it is there, and Folders those of
-	// which more is not known, by their paths in the home.
-	Files     []file                `json:"files,omitempty"`
-	Folders   map[string]origin.Set `json:"folders,omitempty"`
-	Notebooks map[string]origin.Set `json:"notebooks,omitempty"`
+	// Files are contents that carry it, each while it is what is there, by their paths
+	// from the workspace.
+	Files map[string][]content `json:"files,omitempty"`
 
 	carriers []carrier // that are there
 }
 
-// file is a file of the workspace, as the history has it.
-type file struct {
-	Path string     `json:"path"`
+// content is of a file as the history has it, or, with kind whole, all of a folder.
+type content struct {
 	Kind string     `json:"kind"`
 	Is   string     `json:"is,omitempty"`
 	Size int64      `json:"size,omitempty"`
 	Mod  int64      `json:"mod,omitempty"`
 	From origin.Set `json:"from"`
 }
+
+const whole = "whole"
 
 // carrier is what carries an origin now.
 type carrier struct {
@@ -97,63 +95,45 @@ func (l Ledger) cycle(e *entries, id string) origin.Set {
 func (l Ledger) load() *entries {
 	e := &entries{V: 1}
 	data, err := os.ReadFile(l.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return e
-	}
 	if err == nil {
 		err = json.Unmarshal(data, e)
 	}
-	if err != nil || e.V != 1 {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || e.V != 1 {
 		lost := origin.Set{"unknown", origin.Private}
-		*e = entries{V: 1, Last: "~", Older: lost, Folders: map[string]origin.Set{l.rel(l.Places().Workspace): lost}}
+		*e = entries{V: 1, Last: "~", Older: lost, Files: map[string][]content{".": {{Kind: whole, From: lost}}}}
 	}
 	return e
 }
 
 // find finds what is still there.
 func (l Ledger) find(e *entries) {
-	for _, f := range e.Files {
-		if l.still(f) {
-			e.carriers = append(e.carriers, carrier{filepath.Join(l.Places().Workspace, f.Path), f.From})
+	for rel, list := range e.Files {
+		path := filepath.Join(l.Places().Workspace, rel)
+		for _, c := range list {
+			if c.is(path) {
+				e.carriers = append(e.carriers, carrier{path, c.From})
+			}
 		}
 	}
-	for path, from := range e.Folders {
-		if path = l.abs(path); !empty(path) {
-			e.carriers = append(e.carriers, carrier{path, from})
-		}
-	}
 }
 
-func (l Ledger) rel(path string) string {
-	if rel, err := filepath.Rel(l.Places().Home, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
-
-func (l Ledger) abs(path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(l.Places().Home, path)
-}
-
-// still says whether a file is there with this content; it is read only where its time
-// is another.
-func (l Ledger) still(f file) bool {
-	path := filepath.Join(l.Places().Workspace, f.Path)
+// is says whether a content is at a path; it is read only where its time is another. What
+// a folder says is its name.
+func (c content) is(path string) bool {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
 		return !errors.Is(err, fs.ErrNotExist)
-	case f.Kind == string(history.Link):
-		to, err := os.Readlink(path)
-		return err != nil || to == f.Is
-	case f.Kind == string(history.Folder): // its name is what it says
+	case c.Kind == whole:
+		return !empty(path)
+	case c.Kind == string(history.Folder):
 		return empty(path)
-	case f.Kind != string(history.File) || info.Size() == f.Size && info.ModTime().UnixNano() == f.Mod:
+	case c.Kind == string(history.Link):
+		to, err := os.Readlink(path)
+		return err != nil || to == c.Is
+	case c.Kind != string(history.File) || info.Size() == c.Size && info.ModTime().UnixNano() == c.Mod:
 		return true
-	case info.Size() != f.Size || !info.Mode().IsRegular():
+	case info.Size() != c.Size || !info.Mode().IsRegular():
 		return false
 	}
 	r, err := os.Open(path)
@@ -163,20 +143,19 @@ func (l Ledger) still(f file) bool {
 	defer r.Close()
 	h := sha256.New()
 	_, err = io.Copy(h, r)
-	return err != nil || fmt.Sprintf("%x", h.Sum(nil)) == f.Is
+	return err != nil || fmt.Sprintf("%x", h.Sum(nil)) == c.Is
 }
 
 // Left is what a cycle leaves behind.
 type Left struct {
 	Cycle string
 	From  origin.Set // that it had
-	// Effects says that it may have changed files, and Began when it had changed none.
-	Effects bool
-	Began   time.Time
+	// Effects says that it may have changed files, Cells that it used notebooks, and Began
+	// when it had done neither.
+	Effects, Cells bool
+	Began          time.Time
 	// Versions gives the workspace before and after it, nil where that is not known.
-	Versions    func() (was, is *history.Version)
-	Notebooks   []string // that it used
-	NotebookDir string
+	Versions func() (was, is *history.Version)
 }
 
 // Leave writes down what a cycle leaves that carries an origin. It may be done again.
@@ -185,103 +164,106 @@ func (l Ledger) Leave(c Left) error {
 		return nil
 	}
 	e := l.load()
-	was, _ := json.Marshal(e)
+	before, _ := json.Marshal(e)
 	if len(c.From.Outside()) > 0 || len(c.From) > 0 && !l.Unwatched {
-		put(&e.Cycles, c.Cycle, c.From)
-	}
-	for _, name := range c.Notebooks {
-		if len(c.From) > 0 {
-			put(&e.Notebooks, name, c.From)
+		if e.Cycles == nil {
+			e.Cycles = map[string]origin.Set{}
 		}
+		e.Cycles[c.Cycle] = c.From
 	}
-	maps.DeleteFunc(e.Notebooks, func(name string, _ origin.Set) bool { return !disk.Exists(filepath.Join(c.NotebookDir, name)) })
 	if c.Effects {
-		l.files(e, c)
+		l.effects(e, c)
 	}
-	e.bound(l.rel(l.Places().Workspace))
 	data, err := json.Marshal(e)
-	if err != nil || bytes.Equal(data, was) {
+	if len(data) > maxLedger {
+		data, err = json.Marshal(e.collapsed(c.Cycle))
+	}
+	if err != nil || bytes.Equal(data, before) {
 		return err
 	}
 	return disk.Replace(disk.Or(l.Disk), l.Path, append(data, '\n'), 0o600)
 }
 
-func put(m *map[string]origin.Set, key string, from origin.Set) {
-	if *m == nil {
-		*m = map[string]origin.Set{}
-	}
-	(*m)[key] = (*m)[key].With(from...)
-}
-
-// files takes in what a cycle changed. Where that is not known it is all, and what was
-// changed carries on what it was.
-func (l Ledger) files(e *entries, c Left) {
-	maps.DeleteFunc(e.Folders, func(path string, _ origin.Set) bool { return empty(l.abs(path)) })
+// effects takes in what a cycle changed. Where that is not known it is all.
+func (l Ledger) effects(e *entries, c Left) {
+	p := l.Places()
+	maps.DeleteFunc(e.Files, func(rel string, list []content) bool {
+		return list[0].Kind == whole && !list[0].is(filepath.Join(p.Workspace, rel))
+	})
 	if was, is := c.Versions(); was != nil && is != nil {
 		e.changed(c.From, was, is)
 	} else {
-		from := c.From
-		for _, f := range e.Files {
-			from = from.With(f.From...)
-		}
-		if len(from) > 0 {
-			put(&e.Folders, l.rel(l.Places().Workspace), from)
-		}
+		e.add(".", content{Kind: whole, From: c.From.With(e.all()...)})
 	}
-	for _, dir := range l.Places().Beyond {
-		if len(c.From) > 0 && touched(dir, c.Began) {
-			put(&e.Folders, l.rel(dir), c.From)
+	beyond := p.Beyond
+	if c.Cells {
+		notebooks, _ := filepath.Glob(filepath.Join(p.Notebooks, "*"))
+		beyond = append(notebooks, beyond...)
+	}
+	for _, dir := range beyond {
+		if rel, err := filepath.Rel(p.Workspace, dir); err == nil && len(c.From) > 0 && touched(dir, c.Began) {
+			e.add(rel, content{Kind: whole, From: c.From})
 		}
 	}
 }
 
-// changed takes in the files of the workspace that are not as they were.
+// changed takes in the files of the workspace that are not as they were, and of those
+// that the history does not keep all. What was changed carries on what it was.
 func (e *entries) changed(had origin.Set, was, is *history.Version) {
-	known := map[string][]int{}
-	for i, f := range e.Files {
-		known[f.Path] = append(known[f.Path], i)
+	for _, change := range history.Diff(was, is) {
+		from := had
+		for _, c := range e.Files[change.Path] {
+			if change.Was != nil && c.Is == change.Was.Is {
+				from = from.With(c.From...)
+			}
+		}
+		if now := change.Is; now != nil {
+			e.add(now.Path, content{string(now.Kind), now.Is, now.Size, now.Mod, from})
+		}
 	}
-	for _, change := range append(history.Diff(was, is), unkept(was, is)...) {
-		is, from := change.Is, had
-		if is == nil {
-			continue
-		}
-		same := -1
-		for _, i := range known[is.Path] {
-			f := e.Files[i]
-			if change.Was != nil && f.Is == change.Was.Is {
-				from = from.With(f.From...)
-			}
-			if f.Is == is.Is && f.Kind == string(is.Kind) {
-				same = i
-			}
-		}
-		switch {
-		case len(from) == 0:
-		case same >= 0:
-			e.Files[same].From = e.Files[same].From.With(from...)
-			e.Files[same].Size, e.Files[same].Mod = is.Size, is.Mod
-		default:
-			e.Files = append(e.Files, file{is.Path, string(is.Kind), is.Is, is.Size, is.Mod, from})
+	for now := range is.All() {
+		if now.Kind == history.Out {
+			e.add(now.Path, content{Kind: string(now.Kind), Is: now.Is, From: had})
 		}
 	}
 }
 
-// unkept are the files that versions list and do not keep, and that are not as they were
-// or may not be.
-func unkept(was, is *history.Version) (list []history.Change) {
-	before := map[string]history.Entry{}
-	for e := range was.All() {
-		if e.Kind == history.Out {
-			before[e.Path] = e
+// add adds a content, or to what is known of it.
+func (e *entries) add(path string, c content) {
+	if len(c.From) == 0 {
+		return
+	}
+	list := e.Files[path]
+	for i, known := range list {
+		if known.Kind == c.Kind && known.Is == c.Is {
+			c.From = known.From.With(c.From...)
+			list[i] = c
+			return
 		}
 	}
-	for e := range is.All() {
-		if w, ok := before[e.Path]; e.Kind == history.Out && (!ok || w.Change != e.Change || e.Size == 0) {
-			list = append(list, history.Change{Path: e.Path, Was: &w, Is: &e})
+	if e.Files == nil {
+		e.Files = map[string][]content{}
+	}
+	e.Files[path] = append(list, c)
+}
+
+// all are the origins of all files.
+func (e *entries) all() (from origin.Set) {
+	for _, list := range e.Files {
+		for _, c := range list {
+			from = from.With(c.From...)
 		}
 	}
-	return list
+	return from
+}
+
+// collapsed is less than is known, and says more.
+func (e *entries) collapsed(last string) *entries {
+	from := e.all().With(e.Older...)
+	for _, c := range e.Cycles {
+		from = from.With(c...)
+	}
+	return &entries{V: 1, Last: last, Older: from, Files: map[string][]content{".": {{Kind: whole, From: from}}}}
 }
 
 // touched says whether anything in a folder changed since, by the times that no program
@@ -299,22 +281,4 @@ func touched(dir string, since time.Time) bool {
 		return nil
 	})
 	return found
-}
-
-// bound keeps the ledger small.
-func (e *entries) bound(workspace string) {
-	if len(e.Files) > maxFiles {
-		for _, f := range e.Files {
-			put(&e.Folders, workspace, f.From)
-		}
-		e.Files = nil
-	}
-	if len(e.Cycles) <= maxCycles+maxCycles/10 {
-		return
-	}
-	ids := slices.Sorted(maps.Keys(e.Cycles))
-	for _, id := range ids[:len(ids)-maxCycles] {
-		e.Last, e.Older = id, e.Older.With(e.Cycles[id]...)
-		delete(e.Cycles, id)
-	}
 }

@@ -40,10 +40,13 @@ type Folder struct {
 }
 
 // Begin is for a new cycle.
-func (s *Sources) Begin() { s.found, s.heard = nil, nil }
+func (s *Sources) Begin() { s.found = nil }
 
 // Hear says that a process was given something from outside by Rouse itself.
 func (s *Sources) Hear(from string) {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = s.heard.With(from)
@@ -122,7 +125,7 @@ func (s *Sources) process(tool string, from origin.Set) func(tools.Result) []str
 func (s *Sources) notebook(args json.RawMessage) func(tools.Result) []string {
 	var a struct{ Action, Name string }
 	_ = json.Unmarshal(args, &a) // it has passed its schema
-	from := origin.Set(s.entries().Notebooks[a.Name])
+	from := s.read(s.entries(), filepath.Join(s.Places().Notebooks, a.Name))
 	switch a.Action {
 	case "view", "dump":
 		return func(tools.Result) []string { return from }
@@ -148,7 +151,9 @@ func (s *Sources) readable() (from origin.Set) {
 		}
 	}
 	for _, c := range s.entries().carriers {
-		from = from.With(c.from...)
+		if !within(c.path, s.Places().Notebooks) { // which a process does not see
+			from = from.With(c.from...)
+		}
 	}
 	return from
 }
@@ -169,7 +174,7 @@ func (s *Sources) read(found *entries, read string) (from origin.Set) {
 	path, all := strings.CutSuffix(read, "/")
 	meets := func(p string) bool { return within(path, p) || all && within(p, path) }
 	for _, f := range s.Places().Folders {
-		if meets(f.Path) {
+		if meets(f.Path) && (within(path, f.Path) || !empty(f.Path)) {
 			from = from.With(f.origin())
 		}
 	}
