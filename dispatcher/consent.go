@@ -38,6 +38,15 @@ func (c Consent) watch(tool tools.Tool, call tools.Call) func(tools.Result) []st
 	return c.Watch(tool, call)
 }
 
+// could are the origins that the cycle has, private too where the call may both read what
+// is and carry it away.
+func (c Consent) could(tool tools.Tool, args json.RawMessage) origin.Set {
+	if origin.Set(c.watch(tool, tools.Call{Args: args})(tools.Result{})).Private() {
+		return c.Origins.With(origin.Private)
+	}
+	return c.Origins
+}
+
 // Asked is a call that a person is asked about.
 type Asked struct {
 	Step     int
@@ -56,7 +65,7 @@ func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, streams map[
 	if d.Decide == nil {
 		return true, nil
 	}
-	call := policy.Call{Tool: o.Tool, Args: args, Unseen: slices.Sorted(maps.Keys(streams)), Effect: policy.EffectOf(o.Tool, tool.Effect, args), Origins: d.Origins}
+	call := policy.Call{Tool: o.Tool, Args: args, Unseen: slices.Sorted(maps.Keys(streams)), Effect: policy.EffectOf(o.Tool, tool.Effect, args), Origins: d.could(tool, args)}
 	decision := d.Decide(tool, call)
 	if decision.Do == policy.Ask && d.Ask == nil {
 		decision.Do, decision.Why = policy.Deny, decision.Why+"; it would wait for a yes, and nobody can be asked here"
