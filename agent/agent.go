@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"rouse/agent/approval"
 	"rouse/agent/budget"
 	"rouse/agent/history"
 	"rouse/agent/model"
@@ -52,8 +53,10 @@ type Agent struct {
 	Waking Waking
 	// Checks say what must hold for what cycles do.
 	Checks Checks
-	// Consent is what the operator has to say of calls.
-	Consent dispatcher.Consent
+	// Consent is what the operator has to say of calls, and Approvals where those wait
+	// that people are asked about; nil asks nobody later.
+	Consent   dispatcher.Consent
+	Approvals *approval.File
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
 	// Past, unless nil, is the cycle that is run again in place of a new one.
@@ -124,8 +127,12 @@ func signalName(s syscall.Signal) string {
 	return s.String()
 }
 
-// ErrIdle ends a cycle that has nothing to do.
-var ErrIdle = errors.New("nothing to do")
+// ErrIdle ends a cycle that has nothing to do, ErrWaiting one all of whose tasks wait for
+// a person.
+var (
+	ErrIdle    = errors.New("nothing to do")
+	ErrWaiting = errors.New("every task waits for an answer; rouse approvals lists what is asked")
+)
 
 // maxProblems is how many replies without an action, in a row, end a cycle.
 const maxProblems = 3
@@ -200,6 +207,9 @@ func (c *cycle) live(ctx context.Context) error {
 		if ctx.Err() != nil && !done {
 			return context.Cause(ctx)
 		}
+		if done && err == nil && c.dispatcher.Waited && onlyWaits(c.state) {
+			return ErrWaiting
+		}
 		if done || err != nil {
 			return err
 		}
@@ -212,16 +222,25 @@ func (c *cycle) live(ctx context.Context) error {
 func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 	c.shelf.collect(c.now())
 	c.clear()
+	pack = func() {}
 	if c.unruled != nil {
-		err = Unruled(c.Home, c.unruled)
-	} else {
+		return pack, Unruled(c.Home, c.unruled)
+	}
+	came := c.answers()
+	if came.approved() { // which takes the tools
+		pack, err = c.unpack(ctx)
+	}
+	if err == nil {
+		err = c.settleAnswers(ctx, came)
+	}
+	if err == nil {
 		err = cmp.Or(c.hear(), c.choose(c.Task), c.attach())
 	}
 	if err == nil {
 		err = c.remember()
 	}
-	if err != nil {
-		return func() {}, err
+	if err != nil || came.approved() {
+		return pack, err
 	}
 	return c.unpack(ctx)
 }

@@ -12,6 +12,9 @@ import (
 // consent is that of the agent, which is told in this cycle what the operator said.
 func (c *cycle) consent() dispatcher.Consent {
 	consent := c.Consent
+	if c.Approvals != nil {
+		consent.Ask = c.park
+	}
 	if decide := consent.Decide; decide != nil {
 		consent.Decide = func(t tools.Tool, call policy.Call) policy.Decision {
 			call.Said = c.said

@@ -85,6 +85,9 @@ func (c *cycle) choose(task string) error {
 			return err
 		}
 	}
+	if slices.ContainsFunc(c.state.Pending(), func(t any) bool { return !dispatcher.Ready(t) && same(task)(t) }) {
+		task = "" // it waits
+	}
 	if task != "" && c.Waking.Attempt > 0 && c.busy() {
 		if err := c.queue(task); err != nil {
 			return err
@@ -97,11 +100,13 @@ func (c *cycle) choose(task string) error {
 		changes = put(c.state, withChecks(task, c.given()))
 	case scratchpad.TaskText(c.state.CurrentTask()) != "":
 		return nil
-	case len(c.state.Pending()) > 0:
+	case slices.ContainsFunc(c.state.Pending(), dispatcher.Ready):
 		changes = dispatcher.Promote(c.state)
 	case len(c.state.Goals()) > 0:
 		c.free = true
 		return nil
+	case onlyWaits(c.state):
+		return ErrWaiting
 	default:
 		return ErrIdle
 	}
@@ -117,7 +122,7 @@ func (c *cycle) choose(task string) error {
 
 // busy says that there is something to do already.
 func (c *cycle) busy() bool {
-	return scratchpad.TaskText(c.state.CurrentTask()) != "" || len(c.state.Pending()) > 0
+	return scratchpad.TaskText(c.state.CurrentTask()) != "" || slices.ContainsFunc(c.state.Pending(), dispatcher.Ready)
 }
 
 // queue puts the task of a slot behind what there is to do, unless it is there: else

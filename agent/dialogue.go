@@ -29,8 +29,9 @@ type dialogue struct {
 
 	dispatcher *dispatcher.Dispatcher
 	talk       talk
-	models     map[string]known // nil until it is asked for
-	remarks    []string         // what the model should know
+	models     map[string]known         // nil until it is asked for
+	remarks    []string                 // what the model should know
+	carried    []dispatcher.Observation // of what people approved, before the first request
 
 	offered []tools.Tool
 	asked   int                          // tokens of the last request, estimated
@@ -60,6 +61,9 @@ func (d *dialogue) speak(protocol string) {
 		d.talk = &conversation.JSON{Options: opt}
 	} else {
 		d.talk = &conversation.Native{Options: opt}
+	}
+	for _, o := range d.carried {
+		d.talk.Add(o)
 	}
 	d.dispatcher.Visible = d.talk.Visible
 }

@@ -17,7 +17,7 @@ const foldedCalls = "[TOOLS] "
 // ranks are the kinds of lines of the notes in the order in which they are
 // dropped. What is in none of them, such as what a person or the model wrote, is
 // dropped after all of these but the last.
-var ranks = []string{foldedCalls, "[TOOL] ", "[PARSE ERROR] ", "[LIMIT] ", "Cycle ", "[INTERRUPTED] ", "[COMPLETED] ", "", "[NOTE] "}
+var ranks = []string{foldedCalls, "[TOOL] ", "[PARSE ERROR] ", "[LIMIT] ", "Cycle ", "[INTERRUPTED] ", "[APPROVAL] ", "[WAITING] ", "[COMPLETED] ", "", "[NOTE] "}
 
 // bare is a line without its mark. The line of a cycle that failed has no tag of its own.
 func bare(line string) string {
@@ -116,7 +116,7 @@ func cycleEnds(lines []string) (ends []int) {
 // isEnd says whether a line is the last that a cycle writes.
 func isEnd(line string) bool {
 	line = bare(line)
-	for _, prefix := range []string{"[COMPLETED] ", "[LIMIT] ", "[STOPPED] ", "[INTERRUPTED] "} {
+	for _, prefix := range []string{"[COMPLETED] ", "[WAITING] ", "[LIMIT] ", "[STOPPED] ", "[INTERRUPTED] "} {
 		if strings.HasPrefix(line, prefix) {
 			return true
 		}
@@ -166,7 +166,7 @@ func (f *folding) call(said string) {
 	if f.of[name]++; f.of[name] == 1 {
 		f.names = append(f.names, name)
 	}
-	if f.calls++; strings.Contains(rest, ") → error: ") {
+	if f.calls++; strings.Contains(rest, " → error: ") {
 		f.failed++
 	}
 }

@@ -100,6 +100,12 @@ func (p *Past) take(i int, e journal.Event) error {
 		p.at = i + 1 // what was asked before found no answer
 	case *journal.Intent:
 		p.of(d.Step).Begun = true
+	case *journal.Policy:
+		p.of(d.Step).Consent = append(p.of(d.Step).Consent, d)
+	case *journal.Approval:
+		if d.Decision == "asked" || d.ID == "" {
+			p.of(d.Step).Consent = append(p.of(d.Step).Consent, d)
+		}
 	case *journal.Refused:
 		p.of(d.Step).Refused = append(p.of(d.Step).Refused, d.What)
 	case *journal.Origin:
@@ -161,7 +167,7 @@ func (p *Past) settled() bool {
 func (p *Past) halfway() (half bool) {
 	for _, e := range p.events {
 		switch e.Data.(type) {
-		case *journal.Reply, *journal.Note, *journal.State, *journal.Checked:
+		case *journal.Reply, *journal.Note, *journal.State, *journal.Checked, *journal.Policy, *journal.Approval:
 			half = true
 		case *journal.Request, *journal.Intent, *journal.Result:
 			half = false
@@ -326,7 +332,7 @@ func (p *Past) over() error {
 // a limit of the home, a model or a machine that failed.
 func (p *Past) cut() bool {
 	switch e := p.end; e.Outcome {
-	case journal.Done:
+	case journal.Done, journal.Waiting:
 		return false
 	case journal.Limited:
 		return !strings.HasPrefix(e.Error, "max_iterations")

@@ -114,9 +114,9 @@ func (c *cycle) tested(ctx context.Context, step int, task string, list []check.
 }
 
 // standing tests what holds for every cycle where one ended with err and not with done,
-// unless it was told to end.
+// or with a task that waits, unless it was told to end.
 func (c *cycle) standing(ctx context.Context, err error) error {
-	if err == nil {
+	if err == nil && !c.dispatcher.Waited {
 		return nil
 	}
 	c.proof = proof{} // a done that was refused says nothing

@@ -158,6 +158,8 @@ type teller struct {
 	actions  []dispatcher.Action // of the last reply, without a result yet
 	waiting  bool                // for a reply
 	from     origin.Set
+	approved *journal.Intent // what was carried out before the first request, without a result yet
+	early    []func() error  // what came of it
 
 	asked    Asked
 	found    bool
@@ -219,6 +221,12 @@ func (r *teller) tell(e journal.Event) error {
 		if d.Shown {
 			r.dialogue.remarks = append(r.dialogue.remarks, d.Text)
 		}
+	case *journal.Intent:
+		if d.Approval != "" {
+			r.approved = d
+		}
+	case *journal.Approval:
+		r.dialogue.learned(*d)
 	case *journal.Protocol:
 		r.dialogue.note(func(m *known) { m.Protocol = d.Name })
 		r.dialogue.speak(d.Name)
@@ -278,13 +286,13 @@ func (r *teller) made(m *journal.Made) error {
 		r.dialogue.dispatcher.Tools = set
 	}
 	if m.Terms != nil {
-		r.begin(*m.Terms, set)
+		return r.begin(*m.Terms, set)
 	}
 	return nil
 }
 
 // begin begins the conversation as the cycle did.
-func (r *teller) begin(t journal.Terms, set *tools.Set) {
+func (r *teller) begin(t journal.Terms, set *tools.Set) error {
 	a, c := &r.asking, r.dialogue
 	r.terms = t
 	a.MaxIterations, a.Timeout, a.MaxTokens, a.KeepResults = t.Iterations, time.Duration(t.Timeout)*time.Millisecond, t.MaxTokens, t.Keep
@@ -293,7 +301,13 @@ func (r *teller) begin(t journal.Terms, set *tools.Set) {
 	c.archive = t.Archive
 	c.dispatcher = &dispatcher.Dispatcher{Tools: set, State: c.state, Notes: a.Notes, Parked: r.park, Consent: dispatcher.Consent{Origins: r.from}}
 	r.asked.Model, r.asked.maxOutput = t.Model, t.MaxOutput
+	for _, tell := range r.early {
+		if err := tell(); err != nil {
+			return err
+		}
+	}
 	c.speak(t.Protocol)
+	return nil
 }
 
 // park says where the text was put that left the conversation next.
@@ -383,6 +397,16 @@ func recordedReply(d *journal.Reply) (model.Reply, error) {
 }
 
 func (r *teller) result(d *journal.Result, line json.RawMessage) error {
+	if i := r.approved; i != nil && i.Step == d.Step {
+		r.approved = nil
+		r.early = append(r.early, func() error {
+			o, err := r.dialogue.dispatcher.Told(dispatcher.Action{Tool: i.Tool, Args: dispatcher.Plain(i.Args)}, d, line)
+			o.Images = nil
+			r.dialogue.carried = append(r.dialogue.carried, o)
+			return err
+		})
+		return nil
+	}
 	if len(r.actions) == 0 {
 		return errors.New("a result without a call: a line of the journal is missing")
 	}

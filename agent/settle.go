@@ -96,7 +96,7 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 		return err // the next wake says so again, until it is mended or reset
 	}
 	switch {
-	case c.base == nil && t.iterations == 0:
+	case c.base == nil && !t.began():
 		return k.giveUp(c, "interrupted before it began"+t.why())
 	case c.base == nil:
 		return k.giveUp(c, "interrupted, and its memory was removed; "+t.unknown())
@@ -183,13 +183,13 @@ func (k *Keeper) base(id string, t trace) (*scratchpad.State, error) {
 		return base, nil
 	}
 	active, hash, loadErr := k.Home.Load()
-	if loadErr == nil && hash == t.base && t.iterations > 0 {
+	if loadErr == nil && hash == t.base && t.began() {
 		return active, nil
 	}
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case hash != "" && (t.iterations > 0 || changed):
+	case hash != "" && (t.began() || changed):
 		return nil, errLost
 	}
 	return nil, nil

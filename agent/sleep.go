@@ -54,6 +54,8 @@ func (c *record) ending(runErr, said error) journal.End {
 		return journal.End{Outcome: journal.Done}
 	case errors.Is(runErr, ErrIdle):
 		return journal.End{Outcome: journal.Idle}
+	case errors.Is(runErr, ErrWaiting):
+		return journal.End{Outcome: journal.Waiting}
 	case errors.As(runErr, new(*Stopped)):
 		return journal.End{Outcome: journal.Idle, Changes: []scratchpad.Change{appendNote("\n[STOPPED] " + said.Error())}}
 	case errors.As(runErr, &limit):

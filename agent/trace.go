@@ -27,6 +27,7 @@ type trace struct {
 	full       bool // it left word that the disk was full
 	owner      proc.Identity
 	started    []proc.Identity
+	acted      bool             // it carried out what a person approved
 	open       []journal.Intent // calls without a result
 	origins    origin.Set
 	unkept     bool
@@ -86,7 +87,7 @@ func (t *trace) add(e journal.Event) {
 	case *journal.Reply:
 		t.tokens += d.Usage.Input + d.Usage.Output
 	case *journal.Intent:
-		t.open = append(t.open, *d)
+		t.open, t.acted = append(t.open, *d), t.acted || d.Approval != ""
 		t.cells = t.cells || d.Tool == notebookTool
 		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	case *journal.Rewound:
@@ -130,6 +131,9 @@ func (t *trace) doubt(l journal.Line) {
 		t.effects = t.effects || effectOf(d).Touches(d.Tool)
 	}
 }
+
+// began says that the cycle came to do something.
+func (t *trace) began() bool { return t.iterations > 0 || t.acted }
 
 func (t *trace) close(step int) {
 	if i := slices.IndexFunc(t.open, func(d journal.Intent) bool { return d.Step == step }); i >= 0 {

@@ -18,6 +18,8 @@ type Recorded struct {
 	Begun   bool            // it was carried out
 	Refused []string        // what the sandbox kept its process from
 	From    []string        // where its text came from, if that was new
+	// Consent is what was said of it before: of policy and of approvals.
+	Consent []journal.Payload
 }
 
 // prepare resolves the references in the arguments of a call, and checks what comes
@@ -57,7 +59,7 @@ func (d *Dispatcher) again(o *Observation) error {
 	if err != nil {
 		return fmt.Errorf("the result of step %d: %w", o.Step, err)
 	}
-	told.Step, told.Tool, told.Args, told.Warning, told.refused = o.Step, o.Tool, o.Args, "", then.Refused
+	told.Step, told.Tool, told.Args, told.Warning, told.refused, told.approved = o.Step, o.Tool, o.Args, "", then.Refused, o.approved
 	told.size, told.parked, told.evidence = then.Result.SizeBytes, then.Result.SHA256, o.evidence
 	told.from = then.From
 	told.sum = fmt.Sprint(told.size, told.Facts)

@@ -95,8 +95,17 @@ func unchecked(task any) any {
 	return m
 }
 
-// guarded says whether a person gave a task a check.
+func mapWithout(m map[string]any, key string) map[string]any {
+	m = maps.Clone(m)
+	delete(m, key)
+	return m
+}
+
+// guarded says whether a person gave a task a check, or it waits for one.
 func guarded(task any) bool {
+	if !Ready(task) {
+		return true
+	}
 	checks, ok := ChecksOf(task)
 	if list, isList := checks.([]any); isList && len(list) > 0 {
 		return slices.ContainsFunc(list, func(c any) bool { return !agents(c) })
@@ -243,7 +252,7 @@ func (d *Dispatcher) guardTasks(changes []scratchpad.Change) ([]scratchpad.Chang
 	if len(kept) == 0 {
 		return append(changes, more...), "", nil
 	}
-	return append(changes, more...), fmt.Sprintf("kept as it was, since a person gave it a check that has not passed yet: %s", text.Line(strings.Join(kept, "; "), 500)), nil
+	return append(changes, more...), fmt.Sprintf("kept as it was, since it waits for a person, or a person gave it a check that has not passed yet: %s", text.Line(strings.Join(kept, "; "), 500)), nil
 }
 
 // valid says what is wrong with a check that the model gives.

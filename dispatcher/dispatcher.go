@@ -102,6 +102,7 @@ type Observation struct {
 
 	size     int64
 	sum      string   // of all of the content
+	approved string   // the id under which a person did
 	refused  []string // what the sandbox kept its process from
 	from     []string // where its text came from
 	parked   string   // of what of it is in the store
@@ -141,13 +142,17 @@ func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	if err := d.branch(ctx, &o, a.Unread); err != nil {
 		return o, err
 	}
+	d.keep(o)
+	return o, d.guard(&o)
+}
+
+// keep keeps an observation for references.
+func (d *Dispatcher) keep(o Observation) {
 	if d.past == nil {
 		d.past = map[int]Observation{}
 	}
-	past := o
-	past.Images = nil
-	d.past[o.Step] = past
-	return o, d.guard(&o)
+	o.Images = nil
+	d.past[o.Step] = o
 }
 
 func (d *Dispatcher) branch(ctx context.Context, o *Observation, unread string) error {
@@ -175,7 +180,7 @@ const badArguments = "arguments: "
 
 // call runs a tool: its intent is recorded before, its result after.
 func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
-	tool, ok := d.find(o.Tool)
+	tool, ok := d.Find(o.Tool)
 	if !ok {
 		return d.refuse(o, fmt.Sprintf("unknown tool %q; the tools are %s", o.Tool, strings.Join(d.Names(), ", ")))
 	}
@@ -184,19 +189,24 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 		return d.refuse(o, badArguments+err.Error())
 	}
 	defer r.close()
-	if err := d.room(); err != nil {
+	if err := d.Room(); err != nil {
 		return d.record(o, refusef("not carried out: %v, so nobody would know of the call; make room with update_scratchpad first", err))
 	}
-	if yes, err := d.consent(tool, args, r.streams, o); err != nil || !yes {
+	if yes, err := d.consent(tool, r, &args, o); err != nil || !yes {
 		return err
 	}
+	return d.perform(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)
+}
+
+// perform carries a call out, between its intent and its result.
+func (d *Dispatcher) perform(ctx context.Context, tool tools.Tool, call tools.Call, o *Observation) error {
 	if err := d.intend(tool, o); err != nil {
 		return err
 	}
 	d.calls++
 	started := d.now()
 	if d.Past == nil {
-		d.run(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)
+		d.run(ctx, tool, call, o)
 	} else if err := d.again(o); err != nil {
 		return err
 	}
@@ -219,10 +229,10 @@ func (d *Dispatcher) refuse(o *Observation, reason string) error {
 
 // intend makes the intent of a call durable if the call may have an effect.
 func (d *Dispatcher) intend(tool tools.Tool, o *Observation) error {
-	if err := d.Journal.Append(&journal.Intent{Step: o.Step, Tool: o.Tool, Args: o.Args, PID: os.Getpid(), Effect: tool.Effect}); err != nil {
+	if err := d.Journal.Append(&journal.Intent{Step: o.Step, Tool: o.Tool, Args: o.Args, PID: os.Getpid(), Effect: tool.Effect, Approval: o.approved}); err != nil {
 		return err
 	}
-	if tool.ReadOnly {
+	if tool.ReadOnly && o.approved == "" {
 		return nil
 	}
 	return d.Journal.Sync()

@@ -32,7 +32,7 @@ func (d *Dispatcher) takeEvidence(tool string, args json.RawMessage) (rest json.
 	if err != nil || o.Get(evidenceParam) == nil {
 		return args, nil
 	}
-	t, _ := d.find(tool)
+	t, _ := d.Find(tool)
 	if own, err := object.Parse(t.Parameters()); err == nil && own.Sub("properties").Get(evidenceParam) != nil {
 		return args, nil
 	}

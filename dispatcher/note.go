@@ -19,7 +19,7 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 	if d.Notes == "" || d.Notes == tools.NoteOff {
 		return nil
 	}
-	if t, ok := d.find(o.Tool); ok && t.HasOwnNote() {
+	if t, ok := d.Find(o.Tool); ok && t.HasOwnNote() {
 		return nil
 	}
 	var said string

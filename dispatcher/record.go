@@ -13,9 +13,9 @@ const noteRunes = 300
 // noteBytes is more than such a line takes in the file, escapes included.
 const noteBytes = 16 << 10
 
-// room reports that the memory cannot take the line of one more call. A call
+// Room reports that the memory cannot take the line of one more call. A call
 // that it cannot tell of would be made again in every cycle.
-func (d *Dispatcher) room() error {
+func (d *Dispatcher) Room() error {
 	return d.State.Clone().Apply(note(strings.Repeat("x", noteBytes)))
 }
 
@@ -25,6 +25,10 @@ func toolNote(o Observation) string {
 	if !o.OK {
 		said = strings.TrimSpace("error: " + o.Error + "\n" + said)
 	}
-	return fmt.Sprintf("\n[TOOL] %s(%s) → %s",
-		text.Line(o.Tool, noteRunes), text.Line(string(o.Args), noteRunes), text.Line(said, noteRunes))
+	approved := ""
+	if o.approved != "" {
+		approved = " approved " + o.approved
+	}
+	return fmt.Sprintf("\n[TOOL] %s(%s)%s → %s",
+		text.Line(o.Tool, noteRunes), text.Line(string(o.Args), noteRunes), approved, text.Line(said, noteRunes))
 }

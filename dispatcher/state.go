@@ -56,8 +56,8 @@ func (d *Dispatcher) Offered() []tools.Tool {
 	return list
 }
 
-// find gives a tool that is offered.
-func (d *Dispatcher) find(name string) (tools.Tool, bool) {
+// Find gives a tool that is offered.
+func (d *Dispatcher) Find(name string) (tools.Tool, bool) {
 	if t, ok := d.Tools.Find(name); ok {
 		return t, true
 	}
@@ -74,7 +74,7 @@ func (d *Dispatcher) find(name string) (tools.Tool, bool) {
 // Repairable says whether a call may be taken from JSON that had to be repaired:
 // it must change and send nothing, or be the end of the cycle.
 func (d *Dispatcher) Repairable(tool string) bool {
-	t, ok := d.find(tool)
+	t, ok := d.Find(tool)
 	return tool == "done" || ok && t.ReadOnly
 }
 
@@ -195,6 +195,9 @@ func (d *Dispatcher) done(ctx context.Context, o *Observation) error {
 	if args.Summary != nil && strings.TrimSpace(*args.Summary) != "" {
 		summary = *args.Summary
 	}
+	if !Ready(d.State.CurrentTask()) {
+		return d.postpone(o, summary)
+	}
 	if err := d.refused(ctx, o.Step); err != nil {
 		return err
 	}
@@ -205,7 +208,7 @@ func (d *Dispatcher) done(ctx context.Context, o *Observation) error {
 		}
 		return nil // the journal has the checks, and the task stays where it is
 	}
-	idle := args.Idle && len(d.State.Pending()) == 0 // what is pending is something to do
+	idle := args.Idle && !slices.ContainsFunc(d.State.Pending(), Ready) // what is pending is something to do
 	err = d.Change(o.completion(d.State, summary)...)
 	if errors.Is(err, scratchpad.ErrFull) {
 		return refusef("not done: %v; make room with update_scratchpad first, then call done again", err)
@@ -227,14 +230,15 @@ func (o *Observation) completion(s *scratchpad.State, summary string) []scratchp
 	return append(changes, note("\n[COMPLETED] "+o.marked(text.Line(summary, len(summary)))))
 }
 
-// Promote are the changes that make the first pending action the current task,
-// or null where there is none.
+// Promote are the changes that make the first pending action that does not wait the
+// current task, or null where there is none.
 func Promote(s *scratchpad.State) []scratchpad.Change {
 	pending := s.Pending()
-	if len(pending) == 0 {
+	i := slices.IndexFunc(pending, Ready)
+	if i < 0 {
 		return []scratchpad.Change{{Op: "set", Key: "current_task", Value: nil}}
 	}
-	next := pending[0]
+	next := pending[i]
 	switch next.(type) {
 	case string, map[string]any:
 	default: // a task is a text or a mapping, an item of the queue may be anything
@@ -242,7 +246,7 @@ func Promote(s *scratchpad.State) []scratchpad.Change {
 	}
 	return []scratchpad.Change{
 		{Op: "set", Key: "current_task", Value: next},
-		{Op: "set", Key: "pending_actions", Value: pending[1:]},
+		{Op: "set", Key: "pending_actions", Value: slices.Delete(slices.Clone(pending), i, i+1)},
 	}
 }
 

@@ -70,7 +70,7 @@ func (d *Dispatcher) toldArgs(a Action) json.RawMessage {
 		args = compact.Bytes()
 	}
 	args, _ = d.takeEvidence(a.Tool, args)
-	t, _ := d.find(a.Tool)
+	t, _ := d.Find(a.Tool)
 	if d.Notes != "" && d.Notes != tools.NoteOff && !t.HasOwnNote() {
 		args, _ = tools.TakeNote(args)
 	}

@@ -184,6 +184,12 @@ func (h Home) Prices() string { return filepath.Join(h.Dir, "prices.yaml") }
 // Servers is the configuration of MCP servers.
 func (h Home) Servers() string { return filepath.Join(h.Dir, ".mcp.json") }
 
+// Approvals has the calls that wait for a person, and ApprovalsLock is the lock of that.
+func (h Home) Approvals() string { return filepath.Join(h.Dir, "approvals.yaml") }
+
+// ApprovalsLock is locked by who changes it.
+func (h Home) ApprovalsLock() string { return filepath.Join(h.Logs(), "approvals.lock") }
+
 // ServerPins has the lists of tools that were accepted of MCP servers.
 func (h Home) ServerPins() string { return filepath.Join(h.Dir, ".mcp.lock.json") }
 

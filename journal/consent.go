@@ -1,5 +1,11 @@
 package journal
 
+import (
+	"fmt"
+
+	"rouse/scratchpad"
+)
+
 // Policy is what the operator's rules say of a call that is not simply carried out.
 type Policy struct {
 	Step int    `json:"step"`
@@ -11,11 +17,27 @@ type Policy struct {
 // Approval is what becomes of a call that waits for a person.
 type Approval struct {
 	ID string `json:"id"`
-	// Decision is asked, approve, deny, expired, withdrawn, carried or impossible.
+	// Decision is asked, approve, denied, expired, withdrawn, carried, unknown or impossible.
 	Decision string `json:"decision"`
 	By       string `json:"by,omitempty"`
 	Step     int    `json:"step,omitempty"` // of the call, in this cycle
 	Why      string `json:"why,omitempty"`
+	// Call is what it is about, in a line.
+	Call string `json:"call,omitempty"`
+	// Changes are what the memory keeps of it.
+	Changes []scratchpad.Change `json:"changes,omitempty"`
+}
+
+// Said is what became of it, in words.
+func (a Approval) Said() string {
+	said := fmt.Sprintf("%s %s: %s", a.ID, a.Call, a.Decision)
+	if a.By != "" {
+		said += " by " + a.By
+	}
+	if a.Why != "" {
+		said += ": " + a.Why
+	}
+	return said
 }
 
 // Origin says that the cycle has a text from outside, or what is private, from now on.

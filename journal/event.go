@@ -184,6 +184,8 @@ type Intent struct {
 	PID  int             `json:"pid"` // of the process that carries the call out
 	// Effect is what the call may change, where walls allow less than its tool could.
 	Effect string `json:"effect,omitempty"`
+	// Approval is the id of what a person has approved, which this is.
+	Approval string `json:"approval,omitempty"`
 }
 
 // Started names a process that a call has started.

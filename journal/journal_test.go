@@ -220,7 +220,7 @@ func FuzzRead(f *testing.F) {
 // are names, or clean before.
 func TestWordsAreRedacted(t *testing.T) {
 	clean := []string{
-		"Wake.Settled", "Wake.Base", "Wake.Mark", "Wake.Version", "Request.For", "Request.Sum", "Reply.For", "Reply.Form", "Reply.Told", "Reply.Text", "Reply.Refusal", "Reply.Finish", "Reply.Model", "Intent.Tool", "Intent.Effect",
+		"Wake.Settled", "Wake.Base", "Wake.Mark", "Wake.Version", "Request.For", "Request.Sum", "Reply.For", "Reply.Form", "Reply.Told", "Reply.Text", "Reply.Refusal", "Reply.Finish", "Reply.Model", "Intent.Tool", "Intent.Effect", "Intent.Approval",
 		"Result.Tool", "Result.ScratchpadID", "Result.Kind", "Result.Facts", "Result.Note", "Result.Warning", "Result.SHA256", "Parked.From", "Parked.ID", "Parked.Error", "Note.Text", "Protocol.Name", "Limit.Name", "End.Outcome", "End.Task", "Sleep.Outcome", "Sleep.Task", "Sleep.Rewound",
 	}
 	for _, p := range []Payload{

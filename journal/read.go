@@ -122,6 +122,8 @@ func Changes(e Event) []scratchpad.Change {
 		return d.Changes
 	case *Warning:
 		return d.Changes
+	case *Approval:
+		return d.Changes
 	case *End:
 		return d.Changes
 	case *Tidied:

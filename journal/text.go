@@ -32,7 +32,7 @@ func (e Event) Text() string {
 	case *Policy:
 		return fmt.Sprintf("policy step %d: %s by %s: %s", d.Step, d.Do, text.Line(d.Rule, 80), text.Line(d.Why, textRunes))
 	case *Approval:
-		return strings.TrimRight(fmt.Sprintf("%s %s %s: %s", "approval", text.Line(d.ID, 40), d.Decision, text.Line(d.Why, textRunes)), ": ")
+		return "approval " + text.Line(strings.TrimSpace(d.Said()), textRunes)
 	case *Origin:
 		return fmt.Sprintf("origin step %d: from here on with text from %s", d.Step, text.Line(strings.Join(d.From, ", "), textRunes))
 	case *Note:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rouse/agent"
+	"rouse/agent/approval"
 	"rouse/agent/budget"
 	"rouse/agent/config"
 	"rouse/agent/history"
@@ -58,8 +59,13 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 		keeper.Sandbox = c.Sandbox.Mode
 	}
 	keeper.Walled = walls != nil && s.Unwalled() == nil
+	var asked *approval.File // which tools could write else
+	if keeper.Walled {
+		asked = s.Approvals()
+	}
 	return &agent.Agent{
-		Keeper: keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
+		Approvals: asked,
+		Keeper:    keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
 		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), Checks: s.checks(), PauseAfter: int(c.Failures.PauseAfter), Consent: s.consent(),
 	}, nil

@@ -48,7 +48,7 @@ func (s *Setup) RunDue(run func(schedule.Slot) Ran) error {
 	if slot == nil || err != nil {
 		s.tellBlocked(&tell, wrote)
 		tell.deliver()
-		if slices.ContainsFunc(wrote, func(r schedule.Record) bool { return r.Reason == idle }) {
+		if slices.ContainsFunc(wrote, func(r schedule.Record) bool { return r.Reason == idle || r.Reason == waiting }) {
 			_ = s.Heartbeat().Alive() // nobody is to be alarmed as there is nothing to do
 		}
 		return err
@@ -116,8 +116,9 @@ func (s *Setup) attempt(slot *schedule.Attempt) *time.Time {
 	return again
 }
 
-// idle is why a slot is skipped where nothing is new.
-const idle = "idle"
+// idle is why a slot is skipped where nothing is new, waiting where all that is to be done
+// waits for a person.
+const idle, waiting = "idle", "waiting"
 
 // Gate says what keeps the home from running a slot.
 func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
@@ -127,8 +128,12 @@ func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
 	if sentence := s.resting(); sentence != "" && slot.Attempt < 2 { // only what came of all attempts is a failure
 		return "failures", sentence
 	}
-	if slot.IdleSkip && agent.Idle(s.Home, s.Watched()) {
+	asked := s.asked()
+	if slot.IdleSkip && !agent.Answered(asked) && agent.Idle(s.Home, s.Watched()) {
 		return idle, ""
+	}
+	if agent.OnlyWaits(s.Home, asked, slot.Task) {
+		return waiting, ""
 	}
 	if err := s.affords(slot.Task); err != nil {
 		return "budget", err.Error()

@@ -111,6 +111,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st.Kept, err = s.Kept()
 	st.problem(err)
 	st.problem(s.Home.Room())
+	st.problem(s.unanswered())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
 }

@@ -154,6 +154,7 @@ func Default() Config {
 	c.History = History{Workspace: "auto", MaxFile: 32 << 20, MaxBytes: 1 << 30}
 	c.Failures.PauseAfter = 5
 	c.Retention = Retention{Keep: 30 * day, KeepFailed: 90 * day}
+	c.Approvals.Expire = 3 * day
 	c.Sandbox.Memory, c.Sandbox.Processes = unset, unset
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)

@@ -24,6 +24,13 @@ type Unattended struct {
 	// the home.
 	Heartbeat string    `yaml:"heartbeat"`
 	Retention Retention `yaml:"retention"`
+	// Approvals are calls that wait for a person.
+	Approvals Approvals `yaml:"approvals"`
+}
+
+// Approvals says how long a call waits for a person.
+type Approvals struct {
+	Expire Age `yaml:"expire"`
 }
 
 // checkLimits reports a limit without a number, which package yaml takes for none.

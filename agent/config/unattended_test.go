@@ -25,6 +25,7 @@ heartbeat: https://hc.example/uuid
 retention: {keep: 12h, keep_failed: 2d}
 `, nil)
 	want := Unattended{
+		Approvals: Approvals{3 * 24 * Age(time.Hour)},
 		Limits: budget.Limits{
 			Call: budget.Amount{Tokens: 50000}, Cycle: budget.Amount{Calls: 100}, Day: budget.Amount{Money: 250_000_000},
 			Month: budget.Amount{Money: 5_000_000_000, Tokens: 1000000},

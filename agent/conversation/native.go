@@ -19,6 +19,7 @@ type Native struct {
 
 	gauge
 	head    []model.Message // the rules and the first message
+	first   []string        // results that the first message has
 	folded  fold
 	rounds  []*round
 	tools   []model.Tool
@@ -128,6 +129,10 @@ func (c *Native) unused(id string) string {
 
 // Add records the result of the next call that has none.
 func (c *Native) Add(o dispatcher.Observation) {
+	if len(c.rounds) == 0 {
+		c.first = append(c.first, encode(o))
+		return
+	}
 	r := c.rounds[len(c.rounds)-1]
 	if len(c.pending) == 0 {
 		return
@@ -175,13 +180,21 @@ func (c *Native) begin(t Turn) error {
 	if err != nil {
 		return err
 	}
-	text := t.intro() + state + t.kept() + nativeInstructions(t.Choose)
+	text := t.intro() + state + t.kept() + c.before() + nativeInstructions(t.Choose)
 	c.head = []model.Message{
 		{Role: model.System, Content: c.Redact.String(c.system())},
 		{Role: model.User, Content: c.Redact.String(text)},
 	}
 	c.headCost = estMessage(c.head[0]) + estMessage(c.head[1])
 	return nil
+}
+
+// before is what was carried out before the model was asked.
+func (c *Native) before() string {
+	if len(c.first) == 0 {
+		return ""
+	}
+	return "Results of what the operator approved:\n" + strings.Join(c.first, "\n") + "\n\n"
 }
 
 func nativeInstructions(choose bool) string {

@@ -39,6 +39,7 @@ const (
 	Paused    = "paused"    // no cycles start until a person or a time ends it
 	Missed    = "missed"    // slots passed without a cycle
 	Waiting   = "waiting"   // something waits for a person
+	Approval  = "approval"  // a call waits for a yes, or nobody knows what came of it
 	Edited    = "edited"    // somebody else changed a file of the home
 	Blocked   = "blocked"   // for long no cycle could wake, as somebody holds the home
 	Freed     = "freed"     // that is over

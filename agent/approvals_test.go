@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/agent/approval"
+	"rouse/agent/model"
+	"rouse/dispatcher/policy"
+	"rouse/internal/disk"
+	"rouse/journal"
+	"rouse/tools"
+)
+
+// consented is an agent whose calls of the tool effect are decided on by do.
+func (r *rig) consented(f disk.FS, do policy.Do, replies ...string) (*Agent, *script) {
+	a, m := r.agent(f, replies...)
+	a.Consent.Decide = func(tools.Tool, policy.Call) policy.Decision {
+		return policy.Decision{Do: do, Rule: "policy[0]", Why: "people decide"}
+	}
+	a.Approvals = r.approvals(f)
+	return a, m
+}
+
+func (r *rig) approvals(f disk.FS) *approval.File {
+	return &approval.File{Path: r.home.Approvals(), Lock: r.home.ApprovalsLock(), Disk: f, Now: func() time.Time { return r.now }, Expire: 72 * time.Hour}
+}
+
+func (r *rig) runs(a *Agent, outcome string) {
+	r.t.Helper()
+	r.now = r.now.Add(time.Minute)
+	if report, err := a.RunOnce(r.t.Context()); err != nil || report.Outcome != outcome || report.Exit != 0 {
+		r.t.Fatalf("%+v, %v; want %s", report, err, outcome)
+	}
+}
+
+// A call that a rule asks about waits, with its task; what a person says of it, or what
+// else has become of it, is told once, and what was approved is carried out once, before the
+// model is asked.
+func TestApprovals(t *testing.T) {
+	edit := func(r *rig, old, new string) {
+		text := r.read(r.home.Approvals())
+		if !strings.Contains(text, old) {
+			r.t.Fatalf("no %q in %s", old, text)
+		}
+		r.must(os.WriteFile(r.home.Approvals(), []byte(strings.Replace(text, old, new, 1)), 0o600))
+	}
+	answer := func(decision string) func(*rig, string) {
+		return func(r *rig, id string) {
+			_, err := r.approvals(nil).Answer(r.t.Context(), id[:3], decision, "anna", "why not")
+			r.must(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(r *rig, id string)
+		do     policy.Do
+		ran    int
+		said   string
+	}{
+		{"approved", answer(approval.Approve), policy.Ask, 1, `[TOOL] effect({"label":"a"}) approved ID → did a`},
+		{"by hand", func(r *rig, id string) { edit(r, `decision: ""`, "decision: approve # yes") }, policy.Ask, 1, `[TOOL] effect({"label":"a"}) approved ID → did a`},
+		{"denied", answer(approval.Deny), policy.Ask, 0, `[APPROVAL] ID effect({"label":"a"}): denied by anna: why not`},
+		{"late", func(r *rig, id string) { answer(approval.Approve)(r, id); r.now = r.now.Add(100 * time.Hour) }, policy.Ask, 0, "expired by anna"},
+		{"edited", func(r *rig, id string) { answer(approval.Approve)(r, id); edit(r, `"label":"a"`, `"label":"b"`) }, policy.Ask, 0, "impossible by anna: its arguments were changed"},
+		{"forbidden since", answer(approval.Approve), policy.Deny, 0, "the operator's policy denies it now (policy[0])"},
+		{"another schema", func(r *rig, id string) { answer(approval.Approve)(r, id); edit(r, "schema: ", "schema: 0") }, policy.Ask, 0, "takes has changed"},
+		{"withdrawn", func(r *rig, id string) { r.must(os.Remove(r.home.Approvals())) }, policy.Ask, 0, "withdrawn: it is no longer"},
+	} {
+		for _, protocol := range []string{ProtocolTools, ProtocolJSON} {
+			t.Run(tt.name+" "+protocol, func(t *testing.T) {
+				r := newRig(t, "", "current_task: push it\n")
+				a, _ := r.consented(nil, policy.Ask, act("effect", `{"label":"a"}`), act("effect", `{"label":"a"}`), act("done", `{"summary":"asked"}`))
+				a.Protocol = protocol
+				r.runs(a, journal.Waiting)
+				all, err := r.approvals(nil).All()
+				if err != nil || len(all) != 1 || len(r.ran) != 0 {
+					t.Fatal(all, err, r.ran)
+				}
+				id := all[0].ID
+				if s := r.active(); !strings.Contains(s, "waits:\n      - "+id+"\n") || !strings.Contains(s, "[WAITING] for "+id+": asked") {
+					t.Fatal(s)
+				}
+				if f := r.approvals(nil); !OnlyWaits(r.home, f, "") || !OnlyWaits(r.home, f, "push it") || OnlyWaits(r.home, f, "else") || Answered(f) {
+					t.Error("it does not only wait")
+				}
+				a, m := r.consented(nil, policy.Ask)
+				r.runs(a, journal.Waiting)
+				if m.asked > 0 {
+					t.Error("a model was asked")
+				}
+				r.now = r.now.Add(time.Hour)
+				tt.change(r, id)
+				if f := r.approvals(nil); OnlyWaits(r.home, f, "") || Answered(f) == (tt.name == "withdrawn") {
+					t.Error("it only waits")
+				}
+				a, _ = r.consented(nil, tt.do, act("done", `{"summary":"pushed"}`))
+				a.Protocol = protocol
+				seen := listen(a)
+				r.runs(a, journal.Done)
+				said := strings.ReplaceAll(tt.said, "ID", id)
+				if s := r.state(r.home.Active()); len(r.ran) != tt.ran || strings.Count(s.Notes(), said) != 1 || len(s.Completed()) != 1 || len(s.Pending()) > 0 {
+					t.Errorf("%v, want %d; %q\n%s", r.ran, tt.ran, said, r.active())
+				}
+				if first := strings.ReplaceAll((*seen)[0], `\"`, `"`); tt.ran == 1 && !strings.Contains(first, "did a") || !strings.Contains(first, "current_task: push it") || tt.ran == 0 && !strings.Contains(first, "Note: "+id) {
+					t.Errorf("the model was told %s", first)
+				}
+				for _, cycle := range r.cycles() {
+					for i := 1; i <= 3; i++ {
+						if _, err := Rebuild(r.home, cycle, i); err != nil && !strings.Contains(err.Error(), "no such request") {
+							t.Errorf("cycle %s: %v", cycle, err)
+						}
+					}
+				}
+				a, m = r.consented(nil, policy.Ask)
+				r.runs(a, journal.Idle)
+				if m.asked > 0 || len(r.ran) != tt.ran {
+					t.Error("it was done again")
+				}
+			})
+		}
+	}
+}
+
+// listen keeps the requests that a model is sent.
+func listen(a *Agent) *[]string {
+	var seen []string
+	next := a.Model
+	a.Model = modelFunc(func(ctx context.Context, req model.Request) (model.Reply, error) {
+		text := ""
+		for _, m := range req.Messages {
+			text += m.Content + "\n"
+		}
+		seen = append(seen, text)
+		return next.Reply(ctx, req)
+	})
+	return &seen
+}
+
+type modelFunc func(context.Context, model.Request) (model.Reply, error)
+
+func (f modelFunc) Reply(ctx context.Context, req model.Request) (model.Reply, error) {
+	return f(ctx, req)
+}
