@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kaptinlin/jsonrepair"
-
 	"rouse/internal/lazy"
 	"rouse/internal/object"
 )
@@ -160,8 +158,7 @@ func decodeArgs(value json.RawMessage, a *Action) error {
 	return nil
 }
 
-// maxRepair is the largest reply that is repaired, in bytes: the time that the
-// library takes grows with the square of how deep a reply nests.
+// maxRepair is the largest reply that is repaired, in bytes.
 const maxRepair = 16 << 10
 
 // repair mends damaged JSON for tools that only read.
@@ -190,11 +187,11 @@ func mend(damaged string) (*object.Object, error) {
 	if end < 0 || len(damaged) > maxRepair {
 		return nil, refused
 	}
-	mended, err := jsonrepair.Repair(damaged[:end+1])
+	text, err := mended(damaged[:end+1])
 	if err != nil {
 		return nil, refused
 	}
-	o, err := object.Parse([]byte(mended))
+	o, err := object.Parse(text)
 	if err != nil {
 		return nil, refused
 	}
