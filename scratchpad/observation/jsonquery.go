@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/metrics"
+	"runtime"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -143,9 +143,9 @@ func (v *valueReader) Read(p []byte) (int, error) {
 // bound.
 func watchMemory(ctx context.Context, bound uint64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	most := sample[0].Value.Uint64() + bound
+	var now runtime.MemStats // package runtime/metrics would cost each start its list of names
+	runtime.ReadMemStats(&now)
+	most := now.HeapAlloc + bound
 	done := make(chan struct{})
 	tick := time.NewTicker(5 * time.Millisecond)
 	go func() {
@@ -156,7 +156,7 @@ func watchMemory(ctx context.Context, bound uint64) (context.Context, func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if metrics.Read(sample); sample[0].Value.Uint64() > most {
+				if runtime.ReadMemStats(&now); now.HeapAlloc > most {
 					cancel(fmt.Errorf("it used more than %d MiB of memory", bound>>20))
 				}
 			}
