@@ -100,7 +100,7 @@ func written(w io.Writer) error {
 
 // main runs one command line and gives its exit code.
 func (a *app) main(args []string) int {
-	root := a.root()
+	root := a.root(args...)
 	root.SetArgs(args)
 	began := time.Now() // as files have it
 	c, err := root.ExecuteC()
@@ -141,7 +141,9 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-func (a *app) root() *cobra.Command {
+// root is the command of all verbs; for a cycle, which starts each minute, it has that
+// verb alone.
+func (a *app) root(args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rouse",
 		Short: "An agent that can be left alone on a machine",
@@ -176,6 +178,12 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 		return usage(fmt.Errorf("%s; see %s --help", said, c.CommandPath()))
 	})
 	root.PersistentFlags().StringVar(&a.home, "home", "", "the agent's home (default $ROUSE_HOME, else the current folder)")
+	if len(args) > 0 && args[0] == "run" {
+		root.AddCommand(a.newRun())
+		root.CompletionOptions.DisableDefaultCmd = true
+		complete(root)
+		return root
+	}
 	root.AddCommand(a.newInit(), a.newRun(), a.newStatus(), a.newCycles(), a.newLog(), a.newDiff(), a.newSearch(),
 		a.newReset(), a.newVerify(), a.newForget(), a.newRewind(), a.newReplay(), a.newBackup(), a.newRestore(), a.newAllow(), a.newApprovals(), a.newObservation(), a.newMCP(), a.newNotebook(), a.newVault(), a.newCost(), a.newPause(), a.newResume(), a.newReap(),
 		a.newSchedule(), a.newSlots(), a.newReport(), a.newTell(), a.newInstall(), a.newUninstall(), a.newDoctor(), a.newVersion())
