@@ -81,9 +81,11 @@ func ownSpan(field int) (from, to int64, err error) {
 // DropStart gives back the pages of the program's own code that only its start
 // needed: each package is initialised, and the kernel maps 64 KiB around whatever
 // is touched, which comes to most of the program. What is needed again is mapped
-// again. Only code is given back: it is never written to.
+// again, so the first two fifths stay: the linker puts what most code imports before
+// what imports it. Only code is given back: it is never written to.
 func DropStart() {
 	from, to, err := ownSpan(26) // start_code and end_code
+	from += (to - from) * 2 / 5
 	from &^= int64(os.Getpagesize() - 1)
 	if err == nil { // else it costs memory, no more
 		unix.RawSyscall(unix.SYS_MADVISE, uintptr(from), uintptr(to-from), unix.MADV_DONTNEED)
