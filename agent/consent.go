@@ -17,18 +17,18 @@ func (c *cycle) consent() dispatcher.Consent {
 	}
 	if decide := consent.Decide; decide != nil {
 		consent.Decide = func(t tools.Tool, call policy.Call) policy.Decision {
-			call.Said = c.said
+			call.Said = func() string { return Said(c.woken.rules, c.state) }
 			return decide(t, call)
 		}
 	}
 	return consent
 }
 
-// said are the words of the operator, and of the agent where it had nothing from outside:
+// Said are the words of the operator, and of the agent where it had nothing from outside:
 // the rules, the task and the goals.
-func (c *cycle) said() string {
-	all := []string{c.woken.rules}
-	for _, item := range append([]any{c.state.CurrentTask()}, c.state.Goals()...) {
+func Said(rules string, s *scratchpad.State) string {
+	all := []string{rules}
+	for _, item := range append([]any{s.CurrentTask()}, s.Goals()...) {
 		if m, ok := item.(map[string]any); !ok || m["origin"] == nil {
 			all = append(all, scratchpad.TaskText(item))
 		}

@@ -46,9 +46,9 @@ func (c Consent) watch(tool tools.Tool, call tools.Call) func(tools.Result) []st
 	return c.Watch(tool, call)
 }
 
-// could are the origins that the cycle has, private too where the call may both read what
+// Could are the origins that the cycle has, private too where the call may both read what
 // is and carry it away.
-func (c Consent) could(tool tools.Tool, args json.RawMessage) origin.Set {
+func (c Consent) Could(tool tools.Tool, args json.RawMessage) origin.Set {
 	if origin.Set(c.watch(tool, tools.Call{Args: args})(tools.Result{})).Private() {
 		return c.Origins.With(origin.Private)
 	}
@@ -74,7 +74,7 @@ func (d *Dispatcher) consent(tool tools.Tool, r *resolver, args *json.RawMessage
 	if d.Decide == nil {
 		return true, nil
 	}
-	call := policy.Call{Tool: o.Tool, Args: *args, Unseen: slices.Sorted(maps.Keys(r.streams)), Effect: policy.EffectOf(o.Tool, tool.Effect, *args), Origins: d.could(tool, *args)}
+	call := policy.Call{Tool: o.Tool, Args: *args, Unseen: slices.Sorted(maps.Keys(r.streams)), Effect: policy.EffectOf(o.Tool, tool.Effect, *args), Origins: d.Could(tool, *args)}
 	decision := d.Decide(tool, call)
 	if decision.Do == policy.Ask && d.Ask == nil && d.Answer == nil {
 		decision.Do, decision.Why = policy.Deny, decision.Why+"; it would wait for a yes, and nobody can be asked here"

@@ -1,25 +1,171 @@
 package setup
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
 	"rouse/agent"
 	"rouse/dispatcher"
 	"rouse/dispatcher/policy"
+	"rouse/internal/object"
+	"rouse/journal"
 	"rouse/tools"
+	"rouse/tools/mcp"
 )
 
-// Policy is what the operator says of calls.
-func (s *Setup) Policy() policy.Policy {
+// policy is what the operator says of calls.
+func (s *Setup) policy() policy.Policy {
 	c := s.Config
-	return policy.Policy{Rules: c.Policy, Posture: string(c.Posture), Hosts: append(c.Tools.HTTP.Allow[:len(c.Tools.HTTP.Allow):len(c.Tools.HTTP.Allow)], c.Sandbox.Hosts...)}
+	return policy.Policy{Rules: c.Policy, Posture: string(c.Posture), Hosts: slices.Concat(c.Tools.HTTP.Allow, c.Sandbox.Hosts)}
 }
 
 // consent asks the policy, where there is any.
 func (s *Setup) consent() (c dispatcher.Consent) {
-	p := s.Policy()
-	if len(p.Rules) == 0 && p.Posture == "" {
-		return c
+	if p := s.policy(); len(p.Rules) > 0 || p.Posture != "" {
+		c.Marks, c.Locks = agent.Marking(p.Posture)
+		c.Decide = func(_ tools.Tool, call policy.Call) policy.Decision { return p.Decide(call) }
 	}
-	c.Marks, c.Locks = agent.Marking(p.Posture)
-	c.Decide = func(_ tools.Tool, call policy.Call) policy.Decision { return p.Decide(call) }
 	return c
+}
+
+// Asks says why nobody can be asked, where that is so: a tool could write the answer.
+func (s *Setup) Asks() error {
+	switch walls, err := s.Walls(); {
+	case err != nil:
+		return err
+	case walls == nil:
+		return errors.New("nobody is asked, as no wall keeps tools from the answers: what a rule asks is denied; for walls write posture: careful, with its sandbox on, into rouse.yaml")
+	}
+	if err := s.Unwalled(); err != nil {
+		return fmt.Errorf("nobody is asked, and what a rule asks is denied: %w", err)
+	}
+	return nil
+}
+
+// Ruling is what becomes of a call, or of some calls of a tool.
+type Ruling struct {
+	Cycle  string `json:"cycle"` // of a call of the past
+	Step   int    `json:"step"`
+	Tool   string `json:"tool"`
+	Args   string `json:"args"`
+	Effect string `json:"effect"`
+	Do     string `json:"do"`
+	Rule   string `json:"rule"`
+	Why    string `json:"why"`
+}
+
+func (s *Setup) ruling(tool string, e policy.Effect, d policy.Decision) Ruling {
+	if d.Do == policy.Ask && s.Asks() != nil {
+		d.Do, d.Why = policy.Deny, d.Why+"; nobody can be asked here"
+	}
+	return Ruling{Tool: tool, Effect: string(e), Do: string(d.Do), Rule: d.Rule, Why: d.Why}
+}
+
+// Rulings are all that calls may meet now, by tool; those of a server are one.
+func (s *Setup) Rulings() (list []Ruling, err error) {
+	set, err := s.Tools()
+	if err != nil {
+		return nil, s.Config.Wrong(err)
+	}
+	names := []string{"notebook", "recall", "scratchpad_read", "scratchpad_keep"}
+	for _, t := range set.All() {
+		names = append(names, t.Name)
+	}
+	servers, err := s.Servers()
+	for _, server := range servers.Servers {
+		names = append(names, mcp.Prefix(server.Name)+"*")
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		t, _ := s.tool(name)
+		e := policy.EffectOf(name, t.Effect, nil)
+		for _, d := range s.policy().Could(name, e) {
+			list = append(list, s.ruling(name, e, d))
+		}
+	}
+	for i, r := range s.Config.Policy {
+		if name := fmt.Sprintf("policy[%d]", i); !slices.ContainsFunc(list, func(l Ruling) bool { return l.Rule == name }) {
+			list = append(list, s.ruling(cmp.Or(r.Tool, "*"), r.Effect, policy.Decision{Do: r.Do, Rule: name, Why: "decides nothing here: no tool is so, or a rule before it decides"}))
+		}
+	}
+	return list, err
+}
+
+// tool is what is said of a tool, which need not run for that.
+func (s *Setup) tool(name string) (t tools.Tool, known bool) {
+	if set, err := s.Tools(); err == nil {
+		if t, ok := set.Find(name); ok {
+			return t, true
+		}
+	}
+	c, _ := s.Servers() // who needs them is told
+	for _, server := range c.Servers {
+		if mcp.Serves(server.Name, name) {
+			return tools.Tool{Name: name, Source: "mcp " + server.Name, Effect: server.Effect, Reads: server.Reads}, true
+		}
+	}
+	if t.Name = name; name == "notebook" {
+		t.Effect = s.cellEffect()
+	}
+	_, known = policy.Builtin(name)
+	return t, known
+}
+
+// Rule says what would become of a call now, after texts of these origins.
+func (s *Setup) Rule(name string, args json.RawMessage, from []string) (Ruling, error) {
+	t, known := s.tool(name)
+	if !known {
+		return Ruling{}, fmt.Errorf("there is no tool %q", name)
+	}
+	given, err := object.Parse(args)
+	if err != nil {
+		return Ruling{}, fmt.Errorf("arguments of %s: %w", name, err)
+	}
+	consent := dispatcher.Consent{Origins: from}
+	if sources := s.sources(); sources != nil {
+		consent.Watch = sources.Watch
+	}
+	call := policy.Call{Tool: name, Args: args, Effect: policy.EffectOf(name, t.Effect, args), Origins: consent.Could(t, args), Said: func() string {
+		rules, _ := s.Home.ReadRules() // none names no host
+		state, _, err := s.Home.Load()
+		if err != nil {
+			return rules
+		}
+		return agent.Said(rules, state)
+	}}
+	for _, m := range given.Members {
+		if bytes.Contains(m.Value, []byte("{{step")) { // what that was is not looked up
+			call.Unseen = append(call.Unseen, m.Key)
+		}
+	}
+	r := s.ruling(name, call.Effect, s.policy().Decide(call))
+	r.Args = string(args)
+	return r, nil
+}
+
+// Past are the calls of cycles that would be asked or denied now.
+func (s *Setup) Past(cycles []string) (list []Ruling, err error) {
+	for _, id := range cycles {
+		var from []string
+		for e, err := range journal.Read(s.Home.Journal(id)) {
+			if err != nil {
+				return list, fmt.Errorf("cycle %s: %w", id, err)
+			}
+			switch d := e.Data.(type) {
+			case *journal.Origin:
+				from = append(from, d.From...)
+			case *journal.Intent:
+				r, err := s.Rule(d.Tool, d.Args, from)
+				if err == nil && r.Do != string(policy.Allow) { // a tool that is gone is not called now
+					r.Cycle, r.Step = id, d.Step
+					list = append(list, r)
+				}
+			}
+		}
+	}
+	return list, nil
 }

@@ -14,10 +14,13 @@ import (
 	"rouse/agent"
 	"rouse/agent/config"
 	"rouse/agent/model"
+	"rouse/dispatcher"
+	"rouse/dispatcher/policy"
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
 	"rouse/internal/sweep"
 	"rouse/journal"
+	"rouse/tools"
 )
 
 // replayed runs a cycle again, which must come to the same.
@@ -78,6 +81,11 @@ func TestReplay(t *testing.T) {
 				if r.rnd.IntN(4) == 0 {
 					c.Cycle.Locked = []string{"goals"}
 				}
+				if seed%2 == 1 { // calls that nobody carries out
+					rules := policy.Policy{Rules: []policy.Rule{{Tool: "big", Do: policy.Deny}, {Match: map[string]string{"label": "bad*"}, Do: policy.Ask}, {Match: map[string]string{"label": "same"}, Do: policy.Allow}}}
+					a.Consent.Decide = func(_ tools.Tool, c policy.Call) policy.Decision { return rules.Decide(c) }
+					a.Consent.Ask = func(dispatcher.Asked) (string, error) { return "a1", nil }
+				}
 				if r.rnd.IntN(3) == 0 {
 					a.Checks.Task = []any{"test -s <a>", map[string]any{"file": "nowhere", "by": "agent"}}[:1+r.rnd.IntN(2)]
 				}
@@ -113,6 +121,9 @@ func TestReplay(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
+	}
+	if met["policy"] == 0 {
+		t.Error("no call was decided on")
 	}
 	t.Logf("%d cycles, %d actions, byte for byte; %v", cycles, actions, met)
 }

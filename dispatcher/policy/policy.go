@@ -85,7 +85,7 @@ func (p Policy) decide(c Call, command simple) (d Decision) {
 		}
 		said := Decision{r.Do, fmt.Sprintf("policy[%d]", i), r.why()}
 		if fit == maybe && command.odd != "" {
-			said.Why += fmt.Sprintf(" (which the command may be, as it has %s; write simple commands with plain words)", command.odd)
+			said.Why += fmt.Sprintf(" (the command could be that, as it has %s; write simple commands with plain words)", command.odd)
 		}
 		if d = d.or(said); fit == yes {
 			return d
@@ -137,4 +137,22 @@ func (p Policy) named(c Call) bool {
 // notOfHost splits words; one with an @ is an address of mail.
 func notOfHost(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > 0x7f || strings.ContainsRune("-._@", r))
+}
+
+// Could are the decisions that calls of a tool may meet, in order, each with the rule in
+// words; the last one holds where none before does.
+func (p Policy) Could(tool string, e Effect) (list []Decision) {
+	for i, r := range p.Rules {
+		if r.Tool != "" && !glob(r.Tool, tool, false) && !glob(tool, r.Tool, false) || r.Effect != "" && r.Effect != e {
+			continue
+		}
+		list = append(list, Decision{r.Do, fmt.Sprintf("policy[%d]", i), r.String()})
+		if len(r.Match) == 0 && r.Origin == "" && (r.Tool == "" || glob(r.Tool, tool, false)) {
+			return list
+		}
+	}
+	if d := p.standard(Call{Effect: e, Origins: origin.Set{"outside", origin.Private}}); d.Rule != "" {
+		list = append(list, d)
+	}
+	return append(list, Decision{Do: Allow})
 }

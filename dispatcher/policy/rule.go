@@ -53,6 +53,18 @@ func (r Rule) why() string {
 	return cmp.Or(r.Why, words[r.Do])
 }
 
+// String is what a rule is about, and why.
+func (r Rule) String() string {
+	said := r.why()
+	if r.Origin != "" {
+		said = "after " + r.Origin + ": " + said
+	}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.Match))) {
+		said = name + " " + r.Match[name] + ": " + said
+	}
+	return said
+}
+
 // fit says whether a rule fits a call. One that may fit does where it asks or denies.
 type fit int
 

@@ -1,9 +1,21 @@
 package doctor
 
 import (
+	"slices"
+
+	"rouse/dispatcher/policy"
 	"rouse/internal/sandbox"
 	"rouse/setup"
 )
+
+// checkPolicy says where nobody can be asked although a rule asks.
+func checkPolicy(s *setup.Setup) []setup.Check {
+	asks := slices.ContainsFunc(s.Config.Policy, func(r policy.Rule) bool { return r.Do == policy.Ask })
+	if err := s.Asks(); asks && err != nil {
+		return []setup.Check{{Check: "policy", OK: true, Found: err.Error()}}
+	}
+	return nil
+}
 
 // checkWalls says of each promise of the sandbox what keeps it here. What is not kept
 // fails only where it is required.

@@ -33,8 +33,13 @@ func toolName(server, tool string) string {
 
 // Serves says whether a tool with this name, as models see it, would be one of a server.
 func Serves(server, tool string) bool {
-	prefix, _, ok := strings.Cut(toolName(server, "x"), Separator)
-	return ok && strings.HasPrefix(tool, prefix+Separator)
+	return strings.HasPrefix(tool, Prefix(server))
+}
+
+// Prefix begins the names of a server's tools.
+func Prefix(server string) string {
+	prefix, _, _ := strings.Cut(toolName(server, "x"), Separator)
+	return prefix + Separator
 }
 
 // clean replaces every character that a name cannot have.

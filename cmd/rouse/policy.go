@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"rouse/internal/text"
+	"rouse/scratchpad/origin"
+	"rouse/setup"
+)
+
+func (a *app) newPolicy() *cobra.Command {
+	since := ""
+	c := a.withJSON(&cobra.Command{
+		Use:   "policy",
+		Short: "Say which calls are allowed, asked or denied",
+		Long: `List what calls may meet, by tool: what a tool can change, then the rules of policy: in
+rouse.yaml and the default of the posture that may decide, the first that fits. With --since
+list the calls of the past that would be asked or denied now. docs/policy.md tells of rules.
+
+Exit codes: 0, 1 if a journal cannot be read, 2 usage or configuration.`,
+		Example: "  rouse policy\n  rouse policy --since 7d",
+		RunE: in(a.open, func(s *setup.Setup, _ []string) error {
+			if since == "" {
+				return a.policy(s)
+			}
+			return a.policyPast(s, since)
+		}),
+	})
+	c.Flags().StringVar(&since, "since", "", "try the calls since then: 36h, 7d, 2026-04-01 or a cycle")
+	c.AddCommand(a.newPolicyTest())
+	return c
+}
+
+func (a *app) policy(s *setup.Setup) error {
+	list, err := s.Rulings()
+	if err != nil {
+		return usage(err)
+	}
+	last := ""
+	if err := printList(a, list, "", func(r setup.Ruling) string {
+		name, effect := r.Tool, r.Effect
+		if r.Tool == last {
+			name, effect = "", ""
+		}
+		last = r.Tool
+		return fmt.Sprintf("%-20s  %-9s  %s", name, effect, ruled(r))
+	}); err != nil || a.json {
+		return err
+	}
+	if err := s.Asks(); err != nil {
+		fmt.Fprintln(a.stdout, text.Line(err.Error(), maxMessage))
+	}
+	return nil
+}
+
+func ruled(r setup.Ruling) string {
+	return fmt.Sprintf("%-5s  %-9s  %s", r.Do, cmp.Or(r.Rule, "-"), text.Line(r.Why, maxMessage))
+}
+
+func (a *app) policyPast(s *setup.Setup, since string) error {
+	ids, err := a.replayed(s, nil, since)
+	if err != nil {
+		return err
+	}
+	list, err := s.Past(ids)
+	if err != nil {
+		return err
+	}
+	return printList(a, list, "no call since then would be asked or denied", func(r setup.Ruling) string {
+		return fmt.Sprintf("%s  step %-3d  %s  %s(%s)", r.Cycle, r.Step, ruled(r), r.Tool, text.Line(r.Args, 200))
+	})
+}
+
+func (a *app) newPolicyTest() *cobra.Command {
+	var from []string
+	private := false
+	c := a.withJSON(&cobra.Command{
+		Use:     "test TOOL [ARGS]",
+		Short:   "Say what would become of a call",
+		Long:    "Say what would become of a call now, and by which rule. Its arguments are a JSON object, or - for one on the standard input.",
+		Example: `  rouse policy test shell '{"command": "git push"}'` + "\n" + `  rouse policy test mail__send '{}' --origin "http_get example.com" --private`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: in(a.open, func(s *setup.Setup, args []string) error {
+			if private {
+				from = append(from, origin.Private)
+			}
+			return a.policyTest(s, args[0], append(args, "{}")[1], from)
+		}),
+	})
+	c.Flags().StringArrayVar(&from, "origin", nil, "after a text from there, such as \"http_get example.com\"; more than one may be given")
+	c.Flags().BoolVar(&private, "private", false, "after something private was read")
+	return c
+}
+
+func (a *app) policyTest(s *setup.Setup, tool, args string, from []string) error {
+	if args == "-" {
+		text, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return err
+		}
+		args = string(text)
+	}
+	r, err := s.Rule(tool, json.RawMessage(args), from)
+	if err != nil {
+		return usage(fmt.Errorf("policy test: %w", err))
+	}
+	return printList(a, []setup.Ruling{r}, "", ruled)
+}
