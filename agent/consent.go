@@ -27,8 +27,11 @@ func (c *cycle) consent() dispatcher.Consent {
 // Said are the words of the operator, and of the agent where it had nothing from outside:
 // the rules, the task and the goals.
 func Said(rules string, s *scratchpad.State) string {
-	all := []string{rules}
-	for _, item := range append([]any{s.CurrentTask()}, s.Goals()...) {
+	all, items := []string{rules}, []any{s.CurrentTask()}
+	if keyOrigins(s)["goals"] == nil {
+		items = append(items, s.Goals()...)
+	}
+	for _, item := range items {
 		if m, ok := item.(map[string]any); !ok || m["origin"] == nil {
 			all = append(all, scratchpad.TaskText(item))
 		}

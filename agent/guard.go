@@ -15,45 +15,19 @@ import (
 // between calls is a person's. The error is [errEdited] where that changed the file.
 func (k *Keeper) guard(c *record, theirs *scratchpad.State, hash string) error {
 	changes, kept := dispatcher.Guard(c.base, theirs)
-	guarded := theirs.Clone()
-	err := guarded.Apply(changes...)
-	marks := c.marks(guarded)
-	if len(changes)+len(marks) == 0 || !k.byTool(c) {
+	if len(changes) == 0 || !k.byTool(c) {
 		return nil
 	}
 	what := "checks that are new there are the agent's"
 	if len(kept) > 0 {
 		what = "what a person gave a check stays as it was: " + text.Line(strings.Join(kept, "; "), 500)
 	}
-	if len(marks) > 0 {
-		what += "; what it wrote carries where the cycle's texts came from"
-	}
 	told := c.journal.Append(&journal.Warning{Text: k.Home.Rel(k.Home.Active()) + " was written while a tool ran, from which no sandbox keeps it; " + what + ". If that was you, write it again while no cycle is awake"})
-	if err == nil {
-		err = theirs.Apply(append(changes, marks...)...)
-	}
+	err := theirs.Apply(changes...)
 	if err == nil {
 		err = theirs.Save(unlessEdited{k.disk(), k.Home, hash}, k.Home.Active(), k.now())
 	}
 	return cmp.Or(told, err, errEdited) // by ourselves: it is merged then
-}
-
-// marks are the changes that let what another hand wrote into the memory carry the
-// cycle's origins.
-func (c *record) marks(theirs *scratchpad.State) (changes []scratchpad.Change) {
-	if len(c.origins) == 0 {
-		return nil
-	}
-	for _, d := range scratchpad.Diff(c.base, theirs) {
-		if v, ok := theirs.Value(d.Key); ok {
-			changes = append(changes, set(d.Key, v))
-		}
-	}
-	marked := theirs.Clone()
-	if marked.Apply(dispatcher.Marked(c.base, c.origins, changes)...) != nil || scratchpad.Equal(marked, theirs) {
-		return nil
-	}
-	return dispatcher.Marked(c.base, c.origins, changes)
 }
 
 // byTool says whether a call was under way when the memory's file was written.

@@ -21,7 +21,7 @@ var ranks = []string{foldedCalls, "[TOOL] ", "[PARSE ERROR] ", "[LIMIT] ", "Cycl
 
 // bare is a line without its mark. The line of a cycle that failed has no tag of its own.
 func bare(line string) string {
-	plain := origin.Plain(line)
+	_, plain := origin.Unmark(line)
 	if failed, ok := strings.CutPrefix(plain, "[NOTE] Cycle "); ok && plain != line {
 		return "Cycle " + failed
 	}
@@ -144,7 +144,8 @@ func (f *folding) add(line string) {
 	switch {
 	case isCall:
 		f.call(call)
-		f.from = f.from.With(origin.OfLine(said)...)
+		from, _ := origin.Unmark(said)
+		f.from = f.from.With(from...)
 	case f.past && (strings.HasPrefix(plain, foldedCalls) || strings.HasPrefix(plain, "[COMPLETED] ")):
 	case strings.HasPrefix(plain, "[NOTE] ") && f.said[said] > 1:
 		f.said[said]--

@@ -13,8 +13,11 @@ import (
 
 // Origins are where the texts of a memory came from, as its marks say, as far as it is
 // shown to the model.
-func Origins(s *scratchpad.State) origin.Set {
-	from := origin.OfText(s.Notes())
+func Origins(s *scratchpad.State) (from origin.Set) {
+	for line := range strings.Lines(s.Notes()) {
+		named, _ := origin.Unmark(line)
+		from = from.With(named...)
+	}
 	done := s.Completed()
 	done = done[max(0, len(done)-shownTasks):]
 	if slices.ContainsFunc(done, func(task any) bool { return origin.OfTask(task) != nil }) {
@@ -32,10 +35,15 @@ func Origins(s *scratchpad.State) origin.Set {
 
 // keyOrigins are the marks of the keys that a memory has.
 func keyOrigins(s *scratchpad.State) map[string]origin.Set {
-	marks, _ := s.Value(origin.Key)
-	keys := origin.OfKeys(marks)
-	maps.DeleteFunc(keys, func(key string, _ origin.Set) bool { _, ok := s.Value(key); return !ok })
-	return keys
+	list := map[string]origin.Set{}
+	v, _ := s.Value(origin.Key)
+	marks, _ := v.(map[string]any)
+	for key, mark := range marks {
+		if _, ok := s.Value(key); ok && origin.OfName(mark) != nil {
+			list[key] = origin.OfName(mark)
+		}
+	}
+	return list
 }
 
 // Marking says what a posture has a cycle do with text from outside: whether what it
@@ -59,64 +67,56 @@ func (c *cycle) remember() error {
 // part takes what came from outside out of a memory that is to be shown: it is shown
 // apart, so that nothing of it passes for what the operator or the agent said.
 func part(s *scratchpad.State) (own *scratchpad.State, outside string, err error) {
-	p := parting{from: s}
-	p.notes()
+	p := parting{}
+	var notes []string
+	for _, line := range strings.Split(s.Notes(), "\n") {
+		if from, _ := origin.Unmark(line); len(from.Outside()) == 0 {
+			notes = append(notes, line)
+		} else {
+			p.outside.WriteString(line + "\n")
+		}
+	}
+	p.own = append(p.own, set("notes", strings.Join(notes, "\n")))
 	if from := origin.OfTask(s.CurrentTask()).Outside(); len(from) > 0 {
 		p.show("current_task", s.CurrentTask())
-		p.set("current_task", fmt.Sprintf("(it came from outside, %s, and stands below; what the goals and the rules say comes before it)", from))
+		p.own = append(p.own, set("current_task", fmt.Sprintf("(it came from outside, %s, and stands below; what the goals and the rules say comes before it)", from)))
 	}
-	for _, key := range []string{"pending_actions", "completed_tasks"} {
-		p.list(key)
+	p.list("pending_actions", s.Pending())
+	p.list("completed_tasks", s.Completed())
+	gone := []string{origin.Key}
+	for key, from := range keyOrigins(s) {
+		if len(from.Outside()) > 0 {
+			gone = append(gone, key)
+		}
 	}
-	keys := keyOrigins(s)
-	maps.DeleteFunc(keys, func(_ string, from origin.Set) bool { return len(from.Outside()) == 0 })
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	slices.Sort(gone[1:])
+	for _, key := range gone[1:] {
 		v, _ := s.Value(key)
 		p.show(key, v)
 	}
-	own = s.Clone()
-	if err := own.Apply(p.own...); err != nil {
+	if err := s.Apply(p.own...); err != nil {
 		return nil, "", err
 	}
-	own, err = own.Without(append(slices.Collect(maps.Keys(keys)), origin.Key)...)
+	own, err = s.Without(gone...)
 	return own, p.outside.String(), err
 }
 
 // parting is what [part] makes of a memory.
 type parting struct {
-	from    *scratchpad.State
 	own     []scratchpad.Change
 	outside strings.Builder
 }
 
-func (p *parting) set(key string, v any) { p.own = append(p.own, set(key, v)) }
-
 func (p *parting) show(key string, v any) {
-	line, err := jsonl.Marshal(map[string]any{key: v})
-	if err != nil {
-		line = []byte(err.Error() + "\n") // plain values have a JSON form
-	}
+	line, _ := jsonl.Marshal(map[string]any{key: v}) // plain values have a JSON form
 	p.outside.Write(line)
 }
 
-func (p *parting) notes() {
-	var own []string
-	for _, line := range strings.Split(p.from.Notes(), "\n") {
-		if len(origin.OfLine(line).Outside()) == 0 {
-			own = append(own, line)
-		} else {
-			p.outside.WriteString(line + "\n")
-		}
-	}
-	p.set("notes", strings.Join(own, "\n"))
-}
-
-func (p *parting) list(key string) {
-	v, _ := p.from.Value(key)
-	tasks, _ := v.([]any)
-	theirs := func(task any) bool { return len(origin.OfTask(task).Outside()) > 0 }
-	if own := slices.DeleteFunc(slices.Clone(tasks), theirs); len(own) < len(tasks) {
-		p.set(key, own)
-		p.show(key, slices.DeleteFunc(slices.Clone(tasks), func(task any) bool { return !theirs(task) }))
+// list parts a list of tasks.
+func (p *parting) list(key string, tasks []any) {
+	ours := func(task any) bool { return len(origin.OfTask(task).Outside()) == 0 }
+	if theirs := slices.DeleteFunc(slices.Clone(tasks), ours); len(theirs) > 0 {
+		p.show(key, theirs)
+		p.own = append(p.own, set(key, slices.DeleteFunc(slices.Clone(tasks), func(task any) bool { return !ours(task) })))
 	}
 }

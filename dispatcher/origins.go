@@ -11,44 +11,39 @@ import (
 	"rouse/scratchpad/origin"
 )
 
-// Marked are changes of a state with the marks of a set in all that they bring in. What
+// mark lets what the cycle changes of the state carry where its texts came from.
+func (d *Dispatcher) mark(changes []scratchpad.Change) []scratchpad.Change {
+	if !d.Marks || len(d.Origins) == 0 {
+		return changes
+	}
+	return marks(d.State, d.Origins, changes)
+}
+
+// marks are changes of a state with the marks of a set in all that they bring in. What
 // the state has already keeps the mark it has there, or has none, wherever it is put.
-func Marked(s *scratchpad.State, from origin.Set, changes []scratchpad.Change) []scratchpad.Change {
-	m := marking{s: s, from: from, keys: keyMarks(s)}
-	list := make([]scratchpad.Change, 0, len(changes)+1)
+func marks(s *scratchpad.State, from origin.Set, changes []scratchpad.Change) (list []scratchpad.Change) {
+	m := marking{s: s, from: from}
 	for _, c := range changes {
 		list = append(list, m.change(c))
 	}
-	if m.marked {
+	if m.keys != nil {
 		list = append(list, scratchpad.Change{Op: scratchpad.OpSet, Key: origin.Key, Value: m.keys})
 	}
 	return list
 }
 
-// keyMarks are the marks of the keys that have no place for one.
-func keyMarks(s *scratchpad.State) map[string]any {
-	v, _ := s.Value(origin.Key)
-	keys, ok := v.(map[string]any)
-	if !ok && v != nil {
-		return map[string]any{origin.Key: v} // somebody's own, which nobody is to lose
-	}
-	return keys
-}
-
-// marking is the state of [Marked].
+// marking is the state of [marks].
 type marking struct {
-	s      *scratchpad.State
-	from   origin.Set
-	keys   map[string]any
-	marked bool           // there is a new one among them
-	tasks  map[string]any // of the state, as JSON with and without their marks
+	s     *scratchpad.State
+	from  origin.Set
+	keys  map[string]any // the marks of the keys that have no place for one, if there are new ones
+	tasks map[string]any // of the state, by their JSON with and without their marks
 }
 
 func (m *marking) change(c scratchpad.Change) scratchpad.Change {
 	text, isText := c.Value.(string)
 	list, isList := c.Value.([]any)
 	switch {
-	case c.Op == scratchpad.OpDrop || c.Key == "last_updated" || c.Key == origin.Key:
 	case c.Key == "notes" && c.Op == scratchpad.OpAppend:
 		c.Value = m.from.Text(text)
 	case c.Key == "notes" && isText:
@@ -69,17 +64,17 @@ func (m *marking) change(c scratchpad.Change) scratchpad.Change {
 
 // notes are those that are put in the place of the state's.
 func (m *marking) notes(text string) string {
-	had := map[string]string{}
-	for _, line := range strings.Split(m.s.Notes(), "\n") {
-		if plain := origin.Plain(line); plain != line {
+	had, lines := map[string]string{}, strings.Split(m.s.Notes(), "\n")
+	for _, line := range lines {
+		if from, plain := origin.Unmark(line); from != nil {
 			_, bare, _ := strings.Cut(plain, "] ")
 			had[plain], had[bare] = line, line
 		}
 	}
-	for _, line := range strings.Split(m.s.Notes(), "\n") {
+	for _, line := range append(lines, "") {
 		had[line] = line
 	}
-	lines := strings.Split(text, "\n")
+	lines = strings.Split(text, "\n")
 	for i, line := range lines {
 		was, ok := had[line]
 		if !ok {
@@ -95,21 +90,21 @@ func (m *marking) task(task any) any {
 		m.tasks = map[string]any{}
 		tasks := slices.Concat(queue(m.s), m.s.Completed())
 		for _, t := range tasks {
-			m.tasks[canonical(origin.Bare(t))] = t
+			m.tasks[asJSON(origin.Bare(t))] = t
 		}
 		for _, t := range tasks {
-			m.tasks[canonical(t)] = t
+			m.tasks[asJSON(t)] = t
 		}
 	}
-	for _, key := range []string{canonical(task), canonical(origin.Bare(task))} {
-		if was, ok := m.tasks[key]; ok {
+	for _, t := range []any{task, origin.Bare(task)} {
+		if was, ok := m.tasks[asJSON(t)]; ok {
 			return was
 		}
 	}
 	return m.from.Task(task)
 }
 
-func canonical(v any) string {
+func asJSON(v any) string {
 	text, _ := json.Marshal(v) // what has no JSON form cannot be in a state
 	return string(text)
 }
@@ -119,41 +114,26 @@ func (m *marking) key(c scratchpad.Change) {
 	if was, _ := m.s.Value(c.Key); len(m.from) == 0 || equal(was, c.Value) {
 		return
 	}
-	if !m.marked {
-		m.keys, m.marked = maps.Clone(m.keys), true
-		if m.keys == nil {
+	if m.keys == nil {
+		had, _ := m.s.Value(origin.Key)
+		keys, ok := had.(map[string]any)
+		if m.keys = maps.Clone(keys); m.keys == nil {
 			m.keys = map[string]any{}
+		}
+		if !ok && had != nil {
+			m.keys[origin.Key] = had // somebody's own, which nobody is to lose
 		}
 	}
 	m.keys[c.Key] = m.from.String()
 }
 
-// outside are the places outside that keep the model from changing goals.
-func (d *Dispatcher) outside() origin.Set {
-	if !d.Locks {
-		return nil
-	}
-	return d.Origins.Outside()
-}
-
-// mark lets what changes the state carry where the cycle's texts came from.
-func (d *Dispatcher) mark(changes []scratchpad.Change) []scratchpad.Change {
-	if !d.Marks || len(d.Origins) == 0 {
-		return changes
-	}
-	return Marked(d.State, d.Origins, changes)
-}
-
 // locked says what of an update is not the model's to change in a cycle with text from
 // outside: such a text could be the one that wants it.
 func (d *Dispatcher) locked(args json.RawMessage) error {
-	from := d.outside()
-	if len(from) == 0 {
-		return nil
-	}
+	from := d.Origins.Outside()
 	given, err := object.Parse(args)
-	if err != nil {
-		return nil // which is met again at once
+	if !d.Locks || len(from) == 0 || err != nil {
+		return nil // what is no object is refused at once
 	}
 	for _, m := range given.Members {
 		var v any

@@ -10,7 +10,7 @@ import (
 
 // What a memory has keeps its marks, or its lack of them, wherever the model puts it; all
 // else has those of the cycle, and none that the model makes up.
-func TestMarked(t *testing.T) {
+func TestMarks(t *testing.T) {
 	s, err := scratchpad.Parse("state", []byte(`goals: [be kind]
 current_task: {task: look, origin: mcp old}
 pending_actions: [write, {task: mail, origin: mcp old}]
@@ -37,7 +37,7 @@ fact: 1
 		if err := json.Unmarshal([]byte(c.changes), &changes); err != nil {
 			t.Fatal(err)
 		}
-		if got := canonical(Marked(s, origin.Read(c.from), changes)); got != c.want {
+		if got := asJSON(marks(s, origin.Read(c.from), changes)); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.changes, got, c.want)
 		}
 	}

@@ -86,9 +86,6 @@ func (d *Dispatcher) update(o *Observation) error {
 		return refusef("%v; nothing was changed", err)
 	}
 	defer r.close()
-	if err := d.Learn(o.Step, o.from); err != nil {
-		return err
-	}
 	if err := d.locked(o.Args); err != nil {
 		return err
 	}
@@ -102,7 +99,7 @@ func (d *Dispatcher) update(o *Observation) error {
 		return err
 	}
 	if d.Marks && len(d.Origins) == 0 { // a mark of the model's own is none
-		changes = Marked(d.State, nil, changes)
+		changes = marks(d.State, nil, changes)
 	}
 	var said []string
 	if told != "" {
@@ -185,9 +182,6 @@ func (d *Dispatcher) done(ctx context.Context, o *Observation) error {
 		return refusef("summary: %v", err)
 	}
 	defer r.close()
-	if err := d.Learn(o.Step, o.from); err != nil {
-		return err
-	}
 	if err := json.Unmarshal(resolved, &args); err != nil {
 		return refusef(`"summary" is a text that says what was achieved, "idle" is true or false`)
 	}

@@ -14,27 +14,20 @@ func (s *State) Without(keys ...string) (*State, error) {
 		return nil, err
 	}
 	l := whole.layout()
-	if l == nil {
-		return whole.plainWithout(keys)
+	if l == nil { // it cannot be taken to pieces
+		left := New()
+		for _, e := range slices.DeleteFunc(whole.entries, func(e entry) bool { return slices.Contains(keys, e.key) }) {
+			left.put(e.key, e.value)
+		}
+		return left, nil
 	}
 	left := slices.Clone(text[:l.keys[0]])
-	for i := range len(l.keys) - 1 {
-		start, end := l.keys[i], l.keys[i+1]
+	for i, end := range l.keys[1:] {
+		start := l.keys[i]
 		if slices.Contains(keys, whole.entries[i].key) {
 			start = l.trailer(start, end, isComment)
 		}
 		left = append(left, text[start:end]...)
 	}
 	return Parse("the state", append(left, text[l.keys[len(l.keys)-1]:]...))
-}
-
-// plainWithout is Without for a text that cannot be taken to pieces.
-func (s *State) plainWithout(keys []string) (*State, error) {
-	left := New()
-	for _, e := range s.entries {
-		if !slices.Contains(keys, e.key) {
-			left.put(e.key, e.value)
-		}
-	}
-	return left, nil
 }

@@ -40,6 +40,8 @@ type Standing struct {
 	Kept        Kept            `json:"kept"`
 	Undelivered []Undelivered   `json:"undelivered"`
 	Problems    []string        `json:"problems"`
+	// Origins are where texts of the memory came from.
+	Origins []string `json:"origins,omitempty"`
 }
 
 // Undelivered is a notification that a sink did not take yet.
@@ -63,6 +65,9 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 	if err == nil {
 		st = s.Standing(newest)
 		s.addComing(&st, newest)
+		if memory, _, err := h.Load(); err == nil && s.Config.Posture != "" {
+			st.Origins = agent.Origins(memory)
+		}
 	} else {
 		st.problem(err)
 		s = with(h, p, config.Default()) // the night was as it was

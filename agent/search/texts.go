@@ -11,6 +11,7 @@ import (
 
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 )
 
 // row is one text that can be found.
@@ -35,6 +36,7 @@ type texts struct {
 	rows  []row
 	size  int
 	done  bool // a task was completed
+	from  origin.Set
 }
 
 // read gives the texts of a journal, and says whether its cycle slept.
@@ -88,7 +90,9 @@ func (l *lines) Read(p []byte) (n int, err error) {
 func (t *texts) take(e journal.Event) {
 	switch d := e.Data.(type) {
 	case *journal.Note:
-		t.add(row{Note, e.Time, d.Step, "", d.Text})
+		t.add(row{Note, e.Time, d.Step, "", t.from.Text(d.Text)})
+	case *journal.Origin:
+		t.from = t.from.With(d.From...)
 	case *journal.State:
 		t.state(e.Time, d.Changes)
 	case *journal.Intent:
@@ -154,10 +158,11 @@ func task(v any) string {
 	if !ok || m["task"] == nil {
 		return plain(v)
 	}
-	if m["summary"] == nil {
-		return plain(m["task"])
+	said := plain(m["task"])
+	if m["summary"] != nil {
+		said += " → " + plain(m["summary"])
 	}
-	return plain(m["task"]) + " → " + plain(m["summary"])
+	return origin.OfTask(v).Text(said)
 }
 
 // plain is a text as it is, and any other value as JSON.

@@ -17,6 +17,7 @@ import (
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 )
 
 func (a *app) newDiff() *cobra.Command {
@@ -195,7 +196,7 @@ func place(key string) int {
 // parted takes the lines of calls out of those of the notes.
 func parted(lines []string) (other, calls []string) {
 	for _, line := range lines {
-		if strings.HasPrefix(line, "[TOOL] ") || strings.HasPrefix(line, "[TOOLS] ") {
+		if _, plain := origin.Unmark(line); strings.HasPrefix(plain, "[TOOL] ") || strings.HasPrefix(plain, "[TOOLS] ") {
 			calls = append(calls, line)
 		} else {
 			other = append(other, line)

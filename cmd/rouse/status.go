@@ -17,6 +17,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 	"rouse/setup"
 )
 
@@ -125,6 +126,9 @@ func (a *app) printStatus(st status) {
 	}
 	row("completed", completedLine(st))
 	row("last note", text.Line(st.LastNote, 300))
+	if len(st.Origins) > 0 {
+		row("origins", "text from outside in the memory: "+origin.Set(st.Origins).String())
+	}
 	if st.Cycle != nil {
 		row("cycle", cycleLine(*st.Cycle, out, a.now()))
 	}

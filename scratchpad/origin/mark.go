@@ -15,13 +15,14 @@ const field = "origin"
 // Line is a line of the notes with the mark of a set. Of none it is the line as it is,
 // but one that itself begins with a mark does not any more.
 func (s Set) Line(line string) string {
-	kind, rest, ok := tagged(line)
+	from, _ := Unmark(line)
+	kind, rest, tagged := cut(line)
 	switch {
-	case len(s) == 0 && OfLine(line) != nil:
+	case len(s) == 0 && from != nil:
 		return "[NOTE] " + line
-	case len(s) == 0 || strings.TrimSpace(line) == "":
+	case len(s) == 0 || strings.TrimSpace(line) == "" || from.String() == s.String():
 		return line
-	case !ok:
+	case !tagged || from != nil:
 		return "[NOTE from " + s.String() + "] " + line
 	}
 	return "[" + kind + " from " + s.String() + "]" + rest
@@ -36,47 +37,23 @@ func (s Set) Text(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// tagged takes the tag from a line that has one, such as "[TOOL] shell".
-func tagged(line string) (kind, rest string, ok bool) {
-	inner, tag := strings.CutPrefix(line, "[")
-	if kind, rest, ok = strings.Cut(inner, "]"); !ok || !tag {
-		return "", line, false
-	}
-	return kind, rest, len(kind) >= len("NOTE") && strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ ") == ""
+// cut takes the tag from a line that has one, such as "[TOOL] shell".
+func cut(line string) (kind, rest string, ok bool) {
+	inner, open := strings.CutPrefix(line, "[")
+	tag, rest, closed := strings.Cut(inner, "]")
+	kind, _, _ = strings.Cut(tag, " from ")
+	return kind, rest, open && closed && len(kind) >= len("NOTE") && strings.Trim(kind, "ABCDEFGHIJKLMNOPQRSTUVWXYZ ") == ""
 }
 
-// unmark takes the mark from a line.
-func unmark(line string) (from Set, plain string) {
-	inner, rest, _ := strings.Cut(line, "]")
-	kind, names, ok := strings.Cut(inner, " from ")
-	plain = kind + "]" + rest
-	if _, _, fits := tagged(plain); !ok || !fits || len(inner) == len(line) {
-		return nil, line
+// Unmark gives the origins that a line of the notes names, nil without any, and the line
+// without them.
+func Unmark(line string) (Set, string) {
+	kind, rest, tagged := cut(line)
+	_, names, _ := strings.Cut(line[:len(line)-len(rest)], " from ")
+	if from := Read(strings.TrimSuffix(names, "]")); tagged && from != nil {
+		return from, "[" + kind + "]" + rest
 	}
-	return Read(names), plain
-}
-
-// OfLine says which origins a line of the notes names; nil is none.
-func OfLine(line string) Set {
-	if !strings.HasPrefix(line, "[") {
-		return nil // as most are
-	}
-	from, _ := unmark(line)
-	return from
-}
-
-// Plain is a line of the notes without its mark.
-func Plain(line string) string {
-	_, plain := unmark(line)
-	return plain
-}
-
-// OfText says which origins the lines of a text name.
-func OfText(text string) (from Set) {
-	for line := range strings.Lines(text) {
-		from = from.With(OfLine(line)...)
-	}
-	return from
+	return nil, line
 }
 
 // Task is a task, or what is kept of one that is done, with the mark of a set in the
@@ -97,21 +74,13 @@ func (s Set) Task(task any) any {
 // OfTask says which origins a task names; nil is none.
 func OfTask(task any) Set {
 	m, _ := task.(map[string]any)
-	names, _ := m[field].(string)
-	return Read(names)
+	return OfName(m[field])
 }
 
-// OfKeys says which origins the key [Key] names, by key.
-func OfKeys(value any) map[string]Set {
-	marks, list := map[string]Set{}, map[string]Set(nil)
-	keys, _ := value.(map[string]any)
-	for key, v := range keys {
-		names, _ := v.(string)
-		if marks[key] = Read(names); marks[key] != nil {
-			list = marks
-		}
-	}
-	return list
+// OfName is the set that a value of the memory names, which is a mark if it is a text.
+func OfName(mark any) Set {
+	names, _ := mark.(string)
+	return Read(names)
 }
 
 // Bare is a task without its mark.
