@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -319,20 +318,5 @@ func TestTokens(t *testing.T) {
 	}
 	if n := Tokens(req); n < 4*100+3000 || n > 3600 {
 		t.Errorf("%d tokens", n)
-	}
-}
-
-func BenchmarkReserve(b *testing.B) {
-	dir, err := os.MkdirTemp("", "budget")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer os.RemoveAll(filepath.Clean(dir))
-	l := &Budget{Path: dir + "/spend.jsonl", Limits: Limits{Day: Amount{Tokens: 1 << 60}}, Disk: quick{disk.OS{}}}
-	for b.Loop() {
-		h, err := l.Reserve(b.Context(), Amount{Tokens: 1})
-		if err := errors.Join(err, l.Settle(h, Amount{Tokens: 1})); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package conversation
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -38,12 +37,4 @@ func FuzzEst(f *testing.F) {
 			t.Errorf("%d tokens of %d bytes", n, len(s))
 		}
 	})
-}
-
-func BenchmarkEst(b *testing.B) {
-	text := strings.Repeat("2026-04-01 ERROR worker-7: request 48213 refused, code 503\n", 1000)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		Est(text)
-	}
 }

@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"rouse/internal/disk/disktest"
 	"rouse/internal/sweep"
@@ -123,70 +120,4 @@ func (r *rig) goesOn(context string, acknowledged bool) {
 	if packs := r.allPacks(); len(packs) > len(got.Version.packs()) {
 		r.Fatalf("%s: the packs %q are left", context, packs)
 	}
-}
-
-// BenchmarkScan says what it costs to see that nothing changed, BenchmarkVersion that
-// ten files did.
-func BenchmarkScan(b *testing.B) {
-	for _, files := range []int{300, 10_000} {
-		b.Run(fmt.Sprint(files), func(b *testing.B) {
-			r := many(b, files)
-			before := used()
-			for b.Loop() {
-				if got := r.take(); got.Made {
-					b.Fatal("it changed")
-				}
-			}
-			b.ReportMetric(float64(used()-before)/1e6/float64(b.N), "cpu-ms/op")
-		})
-	}
-}
-
-// BenchmarkStat is what merely asking for the files costs.
-func BenchmarkStat(b *testing.B) {
-	r := many(b, 10_000)
-	before := used()
-	for b.Loop() {
-		r.must(filepath.WalkDir(r.root, func(_ string, d os.DirEntry, err error) error {
-			_, _ = d.Info()
-			return err
-		}))
-	}
-	b.ReportMetric(float64(used()-before)/1e6/float64(b.N), "cpu-ms/op")
-}
-
-func BenchmarkVersion(b *testing.B) {
-	r := many(b, 10_000)
-	i, before := 0, used()
-	for b.Loop() {
-		for range 10 {
-			i++
-			r.files(map[string]string{fmt.Sprintf("%d/%d", i%100, i%10_000): fmt.Sprint("new ", i)})
-		}
-		r.n = i
-		got, err := r.Take(r.root, After(fmt.Sprintf("2026%04d_150101", i)))
-		if err != nil || got.Changed < 10 {
-			b.Fatal(got, err)
-		}
-	}
-	b.ReportMetric(float64(used()-before)/1e6/float64(b.N), "cpu-ms/op")
-}
-
-// used is what this process took of the processors, which says more than time on a
-// machine that others use.
-func used() time.Duration {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func many(b *testing.B, files int) *rig {
-	r := newRig(b)
-	for i := range files {
-		r.files(map[string]string{fmt.Sprintf("%d/%d", i%max(1, files/100), i): fmt.Sprint("content ", i)})
-	}
-	r.calm(r.take().Version)
-	return r
 }

@@ -139,10 +139,3 @@ func TestRests(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkPaused(b *testing.B) {
-	stop := filepath.Join(b.TempDir(), "STOP")
-	for b.Loop() {
-		Paused(stop)
-	}
-}

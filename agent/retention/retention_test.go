@@ -300,14 +300,6 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-func BenchmarkDue(b *testing.B) {
-	f := newFarm(b)
-	f.must(f.mark())
-	for b.Loop() {
-		f.Due()
-	}
-}
-
 // A copy stays while a kept journal names it, wherever in it, and goes with the
 // last one that did.
 func TestCopiesGoWithTheirJournals(t *testing.T) {

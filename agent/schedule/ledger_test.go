@@ -390,30 +390,3 @@ func TestTornLine(t *testing.T) {
 	d.settle(a)
 	d.want(d.ends(), "10:00 ran, 11:00 ran")
 }
-
-func BenchmarkNothingDue(b *testing.B) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	l := &Ledger{Path: filepath.Join(b.TempDir(), "ledger.jsonl"), Disk: unsynced{}, Now: func() time.Time { return now }}
-	e, err := New("*/15 * * * *")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for range 2000 {
-		a, err := l.Due(List{e}, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if a != nil {
-			err = a.Settle(Result{Cycle: "20260101_000000"})
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		now = now.Add(15 * time.Minute)
-	}
-	for b.Loop() {
-		if a, err := l.Due(List{e}, nil); a != nil || err != nil {
-			now = now.Add(time.Minute)
-		}
-	}
-}

@@ -241,18 +241,6 @@ func TestAnotherKey(t *testing.T) {
 	}
 }
 
-// BenchmarkRead is what a wake pays for it in a home whose last journal is of 20 kB.
-func BenchmarkRead(b *testing.B) {
-	events := []journal.Payload{&journal.Wake{Trust: relied(good)}}
-	for range 100 {
-		events = append(events, &journal.Warning{Text: strings.Repeat("x", 100)})
-	}
-	h, newest := newHome(b, append(events, &journal.Sleep{Trust: relied(good)}))
-	for b.Loop() {
-		Read(h, key, newest)
-	}
-}
-
 // TestOverridden holds that the environment is the operator's, and that the file
 // is not accepted meanwhile.
 func TestOverridden(t *testing.T) {

@@ -166,27 +166,3 @@ func TestOpenFails(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// BenchmarkOpen is what a process pays that asks for nothing.
-func BenchmarkOpen(b *testing.B) {
-	g, err := New([]string{"pypi.org"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	for b.Loop() {
-		f, err := l.(*net.TCPListener).File()
-		if err != nil {
-			b.Fatal(err)
-		}
-		d, err := g.Open(f)
-		if err != nil {
-			b.Fatal(err)
-		}
-		d.Close()
-	}
-}

@@ -3,11 +3,9 @@ package proc
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -121,41 +119,4 @@ func TestRestrictSetuid(t *testing.T) {
 	if got := sh(t, newRunner(), program+" -u", Command{Box: sandbox.New(s.policy, landlocked(t))}); got.out == "0\n" || !got.OK() {
 		t.Errorf("%v: %q", got.Exit, got.out)
 	}
-}
-
-// BenchmarkRestrict is the start of a program without a box, first in a box, which
-// makes its rules, about sixty, and again in that box: by turns, so that all meet the
-// same load of the machine. Of each the quickest tenth counts.
-func BenchmarkRestrict(b *testing.B) {
-	system := sandbox.Look()
-	if !system.Confines() {
-		b.Skip("no Landlock here")
-	}
-	dir := b.TempDir()
-	p := sandbox.Policy{Read: []string{"/usr", "/etc", dir}, Write: []string{dir + "/0"}, Network: sandbox.None, Limits: sandbox.Limits{Memory: 4 << 30, OpenFiles: 4096}}
-	for n := range 50 {
-		if err := os.Mkdir(fmt.Sprint(dir, "/", n), 0o700); err != nil {
-			b.Fatal(err)
-		}
-	}
-	p.Hidden = []string{dir + "/1", dir + "/2"}
-	r := newRunner()
-	took := func(box *sandbox.Box) time.Duration {
-		begun := time.Now()
-		if e, err := r.Run(b.Context(), Command{Argv: []string{"/bin/true"}, Stdout: io.Discard, Box: box}); err != nil || !e.OK() {
-			b.Fatal(e, err)
-		}
-		return time.Since(begun)
-	}
-	var without, first, again []time.Duration
-	for b.Loop() {
-		box := sandbox.New(p, system)
-		without, first, again = append(without, took(nil)), append(first, took(box)), append(again, took(box))
-	}
-	quick := func(d []time.Duration) float64 { slices.Sort(d); return float64(d[len(d)/10].Microseconds()) / 1000 }
-	b.ReportMetric(quick(without), "ms-without")
-	b.ReportMetric(quick(first), "ms-first")
-	b.ReportMetric(quick(again), "ms-again")
-	b.ReportMetric(quick(again)/quick(without), "ratio")
-	b.ReportMetric(0, "ns/op")
 }

@@ -230,11 +230,3 @@ func TestTwoAtOnce(t *testing.T) {
 		t.Errorf("%d connections, want 12", n)
 	}
 }
-
-func BenchmarkLoad(b *testing.B) {
-	v := in(b.TempDir())
-	set(b, v, "a/B", map[string]string{"password": "p"})
-	for b.Loop() {
-		load(b, v)
-	}
-}

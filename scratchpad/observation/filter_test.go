@@ -334,12 +334,3 @@ func FuzzFilteredSearch(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkFilter(b *testing.B) {
-	data := mixed(b, 1<<20)
-	out := make([]byte, 0, 2*filterBits)
-	b.SetBytes(chunkSize)
-	for i := 0; b.Loop(); i++ {
-		out = appendFilter(out[:0], data[i%16*chunkSize:][:chunkSize], chunkSize)
-	}
-}

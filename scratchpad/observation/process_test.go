@@ -31,7 +31,6 @@ var programs = map[string]func(dir string) error{
 	"write": writeMany,
 	"hold":  holdTurn,
 	"full":  fillLimit,
-	"peak":  peak,
 }
 
 func TestMain(m *testing.M) {

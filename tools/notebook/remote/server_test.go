@@ -324,14 +324,3 @@ func TestNothingIsLeft(t *testing.T) {
 	c.HTTP.CloseIdleConnections()
 	waitFor(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= before+4 }) // the test server's
 }
-
-func BenchmarkCell(b *testing.B) {
-	server, _ := newCounted(b)
-	c := server.client("ann")
-	c.LLM = (&notebooktest.Model{}).Ask
-	r := open(b, c, "main")
-	notebooktest.Exec(b, r, "a")
-	for b.Loop() {
-		notebooktest.Exec(b, r, "a")
-	}
-}
