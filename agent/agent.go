@@ -53,10 +53,12 @@ type Agent struct {
 	Waking Waking
 	// Checks say what must hold for what cycles do.
 	Checks Checks
-	// Consent is what the operator has to say of calls, and Approvals where those wait
-	// that people are asked about; nil asks nobody later.
+	// Consent is what the operator has to say of calls, Approvals where those wait that
+	// people are asked about, nil for nowhere, and Answer, unless nil, asks somebody who is
+	// there, whose decision may be none.
 	Consent   dispatcher.Consent
 	Approvals *approval.File
+	Answer    func(dispatcher.Asked) journal.Approval
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
 	// Past, unless nil, is the cycle that is run again in place of a new one.
@@ -226,12 +228,13 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 	if c.unruled != nil {
 		return pack, Unruled(c.Home, c.unruled)
 	}
-	came := c.answers()
-	if came.approved() { // which takes the tools
+	news := c.news()
+	carries := news.carries(c)
+	if carries { // which takes the tools
 		pack, err = c.unpack(ctx)
 	}
 	if err == nil {
-		err = c.settleAnswers(ctx, came)
+		err = c.answered(ctx, news)
 	}
 	if err == nil {
 		err = cmp.Or(c.hear(), c.choose(c.Task), c.attach())
@@ -239,7 +242,7 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 	if err == nil {
 		err = c.remember()
 	}
-	if err != nil || came.approved() {
+	if err != nil || carries {
 		return pack, err
 	}
 	return c.unpack(ctx)

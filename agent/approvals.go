@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"rouse/agent/approval"
 	"rouse/agent/inbox"
@@ -16,21 +18,28 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
-	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
 
-// park keeps a call for a person, and tells people of it once.
-func (c *cycle) park(a dispatcher.Asked) (string, error) {
+// park asks somebody who is there, or keeps a call for a person, and tells people of it once.
+func (c *cycle) park(a dispatcher.Asked) (said journal.Approval, err error) {
+	if c.Answer != nil {
+		if said = c.Answer(a); said.Decision != "" {
+			return said, nil
+		}
+	}
+	if c.Approvals == nil {
+		return said, errors.New("tools could write approvals.yaml")
+	}
 	e := approval.Entry{
-		Cycle: c.id, Tool: a.Call.Tool, Args: approval.Canonical(a.Call.Args), Schema: schemaOf(a.Tool),
-		Rule: a.Decision.Rule, Because: a.Decision.Why, Said: c.Redact.String(a.Said), Origin: a.Call.Origins, Read: a.Read,
+		Cycle: c.id, Tool: a.Call.Tool, Args: string(a.Call.Args), Schema: schemaOf(a.Tool),
+		Rule: a.Decision.Rule + ": " + a.Decision.Why, Said: c.Redact.String(a.Said), Origin: a.Call.Origins, Read: a.Read,
 	}
-	id, _, err := c.Approvals.Park(context.Background(), e)
+	id, err := c.Approvals.Park(e)
 	if err == nil {
-		c.tellPeople("approval "+id, fmt.Sprintf("%s asks: %s (%s): rouse approvals approve %s", id, e.Call(), text.Line(e.Because, 200), id))
+		c.tellPeople("approval "+id, fmt.Sprintf("%s asks: %s (%s): rouse approvals approve %s", id, e.Call(), text.Line(e.Rule, 200), id))
 	}
-	return id, err
+	return journal.Approval{ID: id, Decision: "asked", Why: a.Decision.Why}, err
 }
 
 func (c *cycle) tellPeople(key, said string) {
@@ -43,176 +52,137 @@ func schemaOf(t tools.Tool) string { return approval.Sum(string(t.Parameters()))
 
 // news is what a cycle finds answered as it wakes.
 type news struct {
-	all  []*approval.Entry
+	list *approval.List
 	gone []string        // what tasks wait for in vain
 	then []journal.Event // of a cycle that is run again
-	err  error
 }
 
-// approved says that something is to be carried out.
-func (a news) approved() bool {
-	return slices.ContainsFunc(a.then, func(e journal.Event) bool { _, ok := e.Data.(*journal.Intent); return ok }) ||
-		slices.ContainsFunc(a.all, func(e *approval.Entry) bool {
-			return e.Decision == approval.Approve && e.Carried == "" && e.Outcome == ""
-		})
+// carries says that something is to be carried out.
+func (n news) carries(c *cycle) bool {
+	return slices.ContainsFunc(n.then, func(e journal.Event) bool { return e.Event == "intent" }) ||
+		slices.ContainsFunc(n.list.Entries, func(e *approval.Entry) bool { return e.State(c.now()) == approval.Approved })
 }
 
-// answers looks for what people have answered.
-func (c *cycle) answers() (a news) {
+// news looks for what people have answered.
+func (c *cycle) news() (n news) {
+	n.list = &approval.List{}
 	switch {
 	case c.Past != nil:
-		a.then = c.Past.answered()
-		return a
+		n.then = c.Past.answered()
+		return n
 	case c.Approvals != nil && disk.Exists(c.Approvals.Path):
-		if a.all, a.err = c.Approvals.All(); a.err != nil {
-			c.warn(a.err.Error())
-			c.tellPeople("approvals "+a.err.Error(), a.err.Error())
-			return a
+		list, err := c.Approvals.Load()
+		if err != nil {
+			c.warn(err.Error())
+			c.tellPeople("approvals "+err.Error(), err.Error())
+			return n
 		}
+		n.list = list
 	}
 	for _, task := range append(c.state.Pending(), c.state.CurrentTask()) {
 		for _, id := range dispatcher.Waits(task) {
-			if !slices.ContainsFunc(a.all, func(e *approval.Entry) bool { return e.ID == id && e.Outcome == "" }) {
-				a.gone = append(a.gone, id)
+			if e, err := n.list.Find(id); err != nil || e.Outcome != "" {
+				n.gone = append(n.gone, id)
 			}
 		}
 	}
-	return a
+	return n
 }
 
-// settleAnswers tells the model what became of the calls that waited, and carries out those
-// that were approved, before it is asked.
-func (c *cycle) settleAnswers(ctx context.Context, a news) (err error) {
-	if a.then != nil {
-		return c.settleAgain(ctx, a.then)
+// answered tells the model what became of the calls that waited, and carries out those that
+// were approved, before it is asked.
+func (c *cycle) answered(ctx context.Context, n news) (err error) {
+	for _, e := range n.then {
+		switch d := e.Data.(type) {
+		case *journal.Intent:
+			_, err = c.perform(ctx, dispatcher.Action{Tool: d.Tool, Args: dispatcher.Plain(d.Args)}, d.Approval)
+		case *journal.Approval:
+			err = c.settled(*d)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	var told []*approval.Entry
-	for _, e := range a.all {
-		var outcome journal.Approval
-		if outcome, err = c.outcome(ctx, e); err != nil {
+	for _, e := range n.list.Entries {
+		a := journal.Approval{ID: e.ID, Call: c.Redact.String(e.Call()), By: e.By, Why: c.Redact.String(e.Why)}
+		if err = c.outcome(ctx, e, &a); err == nil && a.Decision != "" {
+			e.Outcome = strings.TrimSuffix(a.Decision+": "+a.Why, ": ")
+			told, err = append(told, e), c.settled(a)
+		}
+		if err != nil {
 			break
 		}
-		if outcome.Decision == "" {
-			continue
-		}
-		if err = c.settled(&outcome); err != nil {
-			break
-		}
-		e.Outcome, e.Reason, e.Ended = outcome.Decision, outcome.Why, c.now()
-		told = append(told, e)
 	}
-	for _, id := range a.gone {
-		if err == nil {
-			err = c.settled(gone(a.all, id))
+	for _, id := range n.gone {
+		a := journal.Approval{ID: id, Decision: approval.Withdrawn, Why: "it is not in approvals.yaml any more"}
+		if e, missing := n.list.Find(id); missing == nil {
+			a.Decision, a.Call, a.Why = e.State(c.now()), e.Call(), ""
 		}
+		err = cmp.Or(err, c.settled(a))
 	}
-	return errors.Join(err, c.mark(told))
-}
-
-// gone is what is said of a call that is not open any more, though a task waits for it.
-func gone(all []*approval.Entry, id string) *journal.Approval {
-	if e, err := approval.Find(all, id); err == nil {
-		return &journal.Approval{ID: id, Decision: e.Outcome, Call: e.Call(), By: e.By, Why: e.Reason}
-	}
-	return &journal.Approval{ID: id, Decision: approval.Withdrawn, Why: "it is no longer in approvals.yaml"}
-}
-
-// mark writes down of what the model was told.
-func (c *cycle) mark(told []*approval.Entry) error {
 	if len(told) == 0 {
-		return nil
+		return err
 	}
-	return c.Approvals.Update(context.Background(), func(all []*approval.Entry) (changed []*approval.Entry, err error) {
+	return cmp.Or(err, c.Approvals.Update(func(l *approval.List) error {
 		for _, e := range told {
-			if now, err := approval.Find(all, e.ID); err == nil {
-				now.Outcome, now.Reason, now.Ended = e.Outcome, e.Reason, e.Ended
-				changed = append(changed, now)
+			if now, err := l.Find(e.ID); err == nil {
+				now.Outcome = e.Outcome
+				l.Set(now)
 			}
 		}
-		return changed, nil
-	})
+		return nil
+	}))
 }
 
-// outcome is what has become of a call, or becomes of it now; nothing where it is open.
-func (c *cycle) outcome(ctx context.Context, e *approval.Entry) (journal.Approval, error) {
-	a := journal.Approval{ID: e.ID, Call: c.Redact.String(e.Call()), By: e.By, Why: c.Redact.String(e.Why)}
+// outcome says what has become of a call, or becomes of it now; nothing where it is open.
+func (c *cycle) outcome(ctx context.Context, e *approval.Entry, a *journal.Approval) (err error) {
 	switch state := e.State(c.now()); {
 	case e.Outcome != "", state == approval.Open:
-		return journal.Approval{}, nil
+	case e.Carried != "" && strings.Contains(c.state.Notes(), " approved "+e.ID+" → "): // its cycle was killed after that
+		a.Decision, a.Why = approval.Carried, "in cycle "+e.Carried
 	case e.Carried != "":
-		if a.Decision, a.Why = approval.Carried, "in cycle "+e.Carried; !c.hasResult(e) {
-			a.Decision, a.Why = approval.Unknown, "it was begun in cycle "+e.Carried+", and may have run; it is not repeated"
-			c.tellPeople("approval unknown "+e.ID, "nobody knows what came of "+a.ID+" "+a.Call+": "+a.Why)
-		}
-	case state != "approved":
+		a.Decision, a.Why = approval.Unknown, "it was begun in cycle "+e.Carried+" and may have run; it is not repeated"
+		c.tellPeople("approval unknown "+e.ID, "nobody knows what came of "+a.ID+" "+a.Call+": "+a.Why)
+	case state != approval.Approved:
 		a.Decision = state
 	default:
 		return c.carry(ctx, e, a)
 	}
-	return a, nil
-}
-
-// hasResult says that a call that was begun has a result, which its cycle told.
-func (c *cycle) hasResult(e *approval.Entry) bool {
-	step := 0
-	for l, err := range journal.Read(c.Home.Journal(e.Carried)) {
-		if err != nil {
-			return false
-		}
-		switch d := l.Data.(type) {
-		case *journal.Intent:
-			if d.Approval == e.ID {
-				step = d.Step
-			}
-		case *journal.Result:
-			if step > 0 && d.Step == step {
-				return true
-			}
-		}
-	}
-	return false
+	return nil
 }
 
 // carry carries out what was approved, once: that it is begun is on the disk before.
-func (c *cycle) carry(ctx context.Context, e *approval.Entry, a journal.Approval) (journal.Approval, error) {
+func (c *cycle) carry(ctx context.Context, e *approval.Entry, a *journal.Approval) error {
 	action := dispatcher.Action{Tool: e.Tool, Args: []byte(e.Args)}
-	if why := c.impossible(e, action); why != "" {
+	if why := c.impossible(e); why != "" {
 		a.Decision, a.Why = approval.Impossible, why
-		return a, nil
+		return nil
 	}
-	err := c.stopped()
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	if err := cmp.Or(c.stopped(), context.Cause(ctx), c.dispatcher.Room()); err != nil {
+		return err
 	}
+	err := c.spend(ctx, action)
 	if err == nil {
-		err = c.dispatcher.Room()
-	}
-	if err == nil {
-		err = c.spend(ctx, action)
-	}
-	if err == nil {
-		err = c.Approvals.Update(ctx, func(all []*approval.Entry) ([]*approval.Entry, error) {
-			now, err := approval.Find(all, e.ID)
-			if err != nil || now.State(c.now()) != "approved" || now.SHA256 != e.SHA256 || now.Args != e.Args || now.Tool != e.Tool {
-				return nil, errors.Join(err, fmt.Errorf("approval %s was edited as it was carried out", e.ID))
+		err = c.Approvals.Update(func(l *approval.List) error {
+			now, err := l.Find(e.ID)
+			if err != nil || now.State(c.now()) != approval.Approved || now.SHA256 != e.SHA256 || now.Args != e.Args || now.Tool != e.Tool {
+				return errors.Join(err, fmt.Errorf("approval %s was edited as it was carried out", e.ID))
 			}
 			now.Carried = c.id
-			return []*approval.Entry{now}, nil
+			l.Set(now)
+			return nil
 		})
 	}
-	if err != nil {
-		return a, err
+	if err == nil {
+		a.Decision = approval.Carried
+		a.Step, err = c.perform(ctx, action, e.ID)
 	}
-	o, err := c.perform(ctx, action, e.ID)
-	if err != nil {
-		return a, err
-	}
-	a.Decision, a.Step = approval.Carried, o.Step
-	return a, nil
+	return err
 }
 
 // perform carries a call out, and keeps what came of it for the first request.
-func (c *cycle) perform(ctx context.Context, action dispatcher.Action, id string) (dispatcher.Observation, error) {
+func (c *cycle) perform(ctx context.Context, action dispatcher.Action, id string) (step int, err error) {
 	c.dispatcher.Marks = c.Consent.Marks
 	o, err := c.dispatcher.Carry(ctx, action, id)
 	c.dispatcher.Marks = false // until there is a task
@@ -220,40 +190,34 @@ func (c *cycle) perform(ctx context.Context, action dispatcher.Action, id string
 		c.carried = append(c.carried, o)
 		c.talk.Add(o)
 	}
-	return o, err
+	return o.Step, err
 }
 
 // impossible is why an approved call cannot be carried out any more, or "".
-func (c *cycle) impossible(e *approval.Entry, action dispatcher.Action) string {
-	if approval.Sum(e.Tool, e.Args) != e.SHA256 {
-		return "its arguments were changed after it was asked, so that nobody has approved this"
-	}
+func (c *cycle) impossible(e *approval.Entry) string {
 	t, ok := c.dispatcher.Find(e.Tool)
 	switch {
+	case approval.Sum(e.Tool, e.Args) != e.SHA256:
+		return "its arguments were changed after it was asked, so that nobody has approved this"
 	case !ok:
 		return "there is no tool " + e.Tool + " any more"
 	case schemaOf(t) != e.Schema:
 		return "what " + e.Tool + " takes has changed since it was asked"
 	}
-	if err := t.Check(action.Args); err != nil {
+	if err := t.Check([]byte(e.Args)); err != nil {
 		return err.Error()
 	}
-	if c.dispatcher.Decide != nil {
-		call := policy.Call{Tool: e.Tool, Args: action.Args, Effect: policy.EffectOf(e.Tool, t.Effect, action.Args), Origins: origin.Set(e.Origin)}
-		if d := c.dispatcher.Decide(t, call); d.Do == policy.Deny {
-			return fmt.Sprintf("the operator's policy denies it now (%s): %s", d.Rule, d.Why)
-		}
+	if d := c.dispatcher.Judge(t, policy.Call{Tool: e.Tool, Args: []byte(e.Args), Origins: e.Origin}); d.Do == policy.Deny {
+		return fmt.Sprintf("the operator's policy denies it now (%s): %s", d.Rule, d.Why)
 	}
 	return ""
 }
 
 // settled tells of a call what became of it.
-func (c *cycle) settled(a *journal.Approval) error {
-	if err := c.dispatcher.Settle(a); err != nil {
-		return err
-	}
-	c.learned(*a)
-	return nil
+func (c *cycle) settled(a journal.Approval) error {
+	err := c.dispatcher.Settle(&a)
+	c.learned(a)
+	return err
 }
 
 // learned lets the model know what became of a call, but for what it has the result of.
@@ -281,49 +245,32 @@ func (p *Past) answered() (list []journal.Event) {
 	return list
 }
 
-// settleAgain does what was done when a cycle woke that is run again.
-func (c *cycle) settleAgain(ctx context.Context, then []journal.Event) error {
-	for _, e := range then {
-		switch d := e.Data.(type) {
-		case *journal.Intent:
-			if _, err := c.perform(ctx, dispatcher.Action{Tool: d.Tool, Args: dispatcher.Plain(d.Args)}, d.Approval); err != nil {
-				return err
-			}
-		case *journal.Approval:
-			again := *d
-			if err := c.settled(&again); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // onlyWaits says that there are tasks, and that each waits for a person.
 func onlyWaits(s *scratchpad.State) bool {
 	return scratchpad.TaskText(s.CurrentTask()) == "" && len(s.Pending()) > 0 && !slices.ContainsFunc(s.Pending(), dispatcher.Ready)
 }
 
-// Answered says that a cycle has to do with what people answered, or did not in time.
-func Answered(f *approval.File) bool {
+// Waits says of a home whether people answered something, or did not in time, and whether a
+// cycle with this task, or with none, could do nothing but wait.
+func Waits(h home.Home, f *approval.File, task string) (answered, waits bool) {
 	if f == nil || !disk.Exists(f.Path) {
-		return false
+		return false, false
 	}
-	all, err := f.All()
-	return err == nil && slices.ContainsFunc(all, func(e *approval.Entry) bool { return e.Outcome == "" && e.State(f.Time()) != approval.Open })
-}
-
-// OnlyWaits says that a cycle with this task, or with none, could do nothing but wait.
-func OnlyWaits(h home.Home, f *approval.File, task string) bool {
-	if f == nil || !disk.Exists(f.Path) || Answered(f) || inbox.Waits(h.Inbox()) {
-		return false
+	list, err := f.Load()
+	if err != nil {
+		list = &approval.List{} // nothing can be answered
 	}
-	s, _, err := h.Load()
-	if err != nil || !onlyWaits(s) || len(s.Goals()) > 0 || task != "" && !slices.ContainsFunc(s.Pending(), same(task)) {
-		return false
+	answered = slices.ContainsFunc(list.Entries, func(e *approval.Entry) bool { return e.Outcome == "" && e.State(f.Time()) != approval.Open })
+	s, _, failed := h.Load()
+	if failed != nil || answered || inbox.Waits(h.Inbox()) || !onlyWaits(s) || len(s.Goals()) > 0 || task != "" && !slices.ContainsFunc(s.Pending(), same(task)) {
+		return answered, false
 	}
-	all, err := f.All()
-	return err != nil || !slices.ContainsFunc(s.Pending(), func(t any) bool {
-		return slices.ContainsFunc(dispatcher.Waits(t), func(id string) bool { _, err := approval.Find(all, id); return err != nil })
-	})
+	for _, t := range s.Pending() {
+		for _, id := range dispatcher.Waits(t) {
+			if e, missing := list.Find(id); err == nil && (missing != nil || e.Outcome != "") {
+				return false, false
+			}
+		}
+	}
+	return false, true
 }

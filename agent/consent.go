@@ -12,7 +12,7 @@ import (
 // consent is that of the agent, which is told in this cycle what the operator said.
 func (c *cycle) consent() dispatcher.Consent {
 	consent := c.Consent
-	if c.Approvals != nil {
+	if c.Approvals != nil || c.Answer != nil {
 		consent.Ask = c.park
 	}
 	if decide := consent.Decide; decide != nil {

@@ -95,12 +95,6 @@ func unchecked(task any) any {
 	return m
 }
 
-func mapWithout(m map[string]any, key string) map[string]any {
-	m = maps.Clone(m)
-	delete(m, key)
-	return m
-}
-
 // guarded says whether a person gave a task a check, or it waits for one.
 func guarded(task any) bool {
 	if !Ready(task) {

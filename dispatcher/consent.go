@@ -21,11 +21,10 @@ import (
 type Consent struct {
 	// Decide says what the rules have for a call.
 	Decide func(tools.Tool, policy.Call) policy.Decision
-	// Ask keeps a call for a person to answer, and gives its id; why that cannot be is for
-	// the model to read. Without it nobody can be asked, and what is to be asked is refused.
-	Ask func(Asked) (id string, err error)
-	// Answer, unless nil, asks somebody who is there; Ask leaves it for later.
-	Answer func(Asked) (do policy.Do, by, why string)
+	// Ask asks a person about a call: now, or for later, where it gives an id. Why that
+	// cannot be is for the model to read. Without it nobody can be asked, and what is to be
+	// asked is refused.
+	Ask func(Asked) (journal.Approval, error)
 	// Origins are where the texts came from that the cycle has: first those of its memory.
 	Origins origin.Set
 	// Waited says that the task was put behind the others, as it waits for a person.
@@ -66,69 +65,66 @@ type Asked struct {
 	Read []string
 }
 
-// consent says whether a call is carried out; else the observation has its answer.
-func (d *Dispatcher) consent(tool tools.Tool, r *resolver, args *json.RawMessage, o *Observation) (yes bool, err error) {
+// Judge says what the rules have for a call.
+func (d *Dispatcher) Judge(tool tools.Tool, call policy.Call) policy.Decision {
+	if d.Decide == nil {
+		return policy.Decision{Do: policy.Allow}
+	}
+	call.Effect = policy.EffectOf(call.Tool, tool.Effect, call.Args)
+	return d.Decide(tool, call)
+}
+
+// consent says whether a call is carried out; else the observation has its answer. What
+// streams is not seen, and nobody can be asked about it.
+func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, streams map[string]io.ReadCloser, o *Observation) (yes bool, err error) {
 	if d.Past != nil {
-		return d.consentAgain(o)
+		return d.consented(o)
 	}
 	if d.Decide == nil {
 		return true, nil
 	}
-	call := policy.Call{Tool: o.Tool, Args: *args, Unseen: slices.Sorted(maps.Keys(r.streams)), Effect: policy.EffectOf(o.Tool, tool.Effect, *args), Origins: d.Could(tool, *args)}
-	decision := d.Decide(tool, call)
-	if decision.Do == policy.Ask && d.Ask == nil && d.Answer == nil {
+	call := policy.Call{Tool: o.Tool, Args: args, Unseen: slices.Sorted(maps.Keys(streams)), Origins: d.Could(tool, args)}
+	decision := d.Judge(tool, call)
+	if decision.Do == policy.Ask && d.Ask == nil {
 		decision.Do, decision.Why = policy.Deny, decision.Why+"; it would wait for a yes, and nobody can be asked here"
 	}
 	if decision.Do != policy.Allow || decision.Rule != "" {
 		err = d.Journal.Append(&journal.Policy{Step: o.Step, Rule: decision.Rule, Do: string(decision.Do), Why: decision.Why})
 	}
-	if err != nil || decision.Do == policy.Allow {
+	switch {
+	case err != nil || decision.Do == policy.Allow:
 		return true, err
-	}
-	if decision.Do == policy.Deny {
+	case decision.Do == policy.Deny:
 		return false, d.refuse(o, fmt.Sprintf("not carried out: the operator's policy (%s) denies it: %s; do not try it in another way, go on without", decision.Rule, decision.Why))
+	case len(streams) > 0:
+		return false, d.refuse(o, fmt.Sprintf("not carried out: the operator is to be asked (%s), who must see all of it: write %s out instead of referring to a result", decision.Rule, call.Unseen[0]))
 	}
-	if call.Args, err = r.whole(*args); err != nil {
-		return false, d.refuse(o, badArguments+err.Error())
-	}
-	*args = call.Args
-	return d.ask(Asked{o.Step, tool, call, decision, d.noted, d.read()}, o)
+	return d.ask(Asked{o.Step, tool, call, decision, d.noted, d.before()}, o)
 }
 
-// ask asks a person about a call: one who is there, or else later.
+// ask asks a person about a call, mostly for later.
 func (d *Dispatcher) ask(a Asked, o *Observation) (yes bool, err error) {
-	if d.Answer != nil {
-		do, by, why := d.Answer(a)
-		if do == policy.Allow {
-			return true, d.Journal.Append(&journal.Approval{Decision: "approve", By: by, Why: why, Step: o.Step})
-		}
-		if do == policy.Deny {
-			err := d.Journal.Append(&journal.Approval{Decision: "denied", By: by, Why: why, Step: o.Step})
-			return false, errors.Join(err, d.refuse(o, "not carried out: the operator said no: "+why))
-		}
-	}
-	err = errors.New("nobody can be asked here")
-	id := ""
-	if d.Ask != nil {
-		id, err = d.Ask(a)
-	}
+	said, err := d.Ask(a)
 	if err != nil {
 		return false, d.refuse(o, fmt.Sprintf("not carried out: the operator is to be asked (%s), and cannot be: %v; go on without", a.Decision.Rule, err))
 	}
-	said := &journal.Approval{ID: id, Decision: "asked", Step: o.Step, Why: a.Decision.Why, Changes: waiting(d.State, id)}
+	said.Step, said.Changes = o.Step, waiting(d.State, said.ID)
 	if d.apply(said.Changes) != nil {
 		said.Changes = nil // the memory is full
 	}
-	if err := d.Journal.Append(said); err != nil {
-		return false, err
+	switch err := d.Journal.Append(&said); {
+	case err != nil || said.Decision == "approve":
+		return true, err
+	case said.Decision == "denied":
+		return false, d.refuse(o, "not carried out: the operator said no: "+said.Why)
 	}
-	return false, d.refuse(o, fmt.Sprintf("not carried out yet: it waits for the operator's yes as %s: %s (%s); do not ask again, go on with what does not need it", id, a.Decision.Why, a.Decision.Rule))
+	return false, d.refuse(o, fmt.Sprintf("not carried out yet: it waits for the operator's yes as %s: %s (%s); do not ask again, go on with what does not need it", said.ID, a.Decision.Why, a.Decision.Rule))
 }
 
-// consentAgain is what came of consent in a cycle that is run again.
-func (d *Dispatcher) consentAgain(o *Observation) (yes bool, err error) {
+// consented says whether a call was carried out then; else it is answered as it was.
+func (d *Dispatcher) consented(o *Observation) (yes bool, err error) {
 	then, err := d.Past(o.Step)
-	if err != nil || then.Begun && len(then.Consent) == 0 {
+	if err != nil {
 		return true, nil // why there is nothing is met when the call begins
 	}
 	for _, e := range then.Consent {
@@ -143,40 +139,14 @@ func (d *Dispatcher) consentAgain(o *Observation) (yes bool, err error) {
 	return false, d.refuse(o, then.Result.Error)
 }
 
-// read are the calls of the cycle that gave something, the last of them.
-func (d *Dispatcher) read() (list []string) {
-	const most = 20
-	for step := d.step - 1; step > 0 && len(list) < most; step-- {
+// before are the calls of the cycle that gave something, the last of them.
+func (d *Dispatcher) before() (list []string) {
+	for step := max(1, d.step-20); step < d.step; step++ {
 		if o, ok := d.past[step]; ok && o.OK && o.Tool != "update_scratchpad" {
 			list = append(list, fmt.Sprintf("step %d %s(%s)", step, text.Line(o.Tool, 64), text.Line(string(o.Args), 200)))
 		}
 	}
-	slices.Reverse(list)
 	return list
-}
-
-// whole are arguments with what would be streamed: as a person is shown them.
-func (r *resolver) whole(args json.RawMessage) (json.RawMessage, error) {
-	if len(r.streams) == 0 {
-		return args, nil
-	}
-	var given map[string]any
-	if err := json.Unmarshal(args, &given); err != nil {
-		return nil, err
-	}
-	for name, in := range r.streams {
-		text, err := io.ReadAll(io.LimitReader(in, maxSplice+1))
-		if err == nil && len(text) > maxSplice {
-			err = fmt.Errorf("%s has more than %d bytes, which nobody can be asked about: write it to a file first", name, maxSplice)
-		}
-		if err != nil {
-			return nil, err
-		}
-		given[name] = string(text)
-		in.Close()
-	}
-	r.streams = nil
-	return json.Marshal(given)
 }
 
 // Carry carries out a call that a person has approved, as it is: nothing in it refers to
@@ -218,7 +188,7 @@ func (d *Dispatcher) Learn(step int, from []string) error {
 	return d.Journal.Append(&journal.Origin{Step: step, From: news})
 }
 
-// waitsKey is the key of a task that has the ids of what it waits for.
+// waitsKey is the key of a task that has the ids of the calls that it waits for.
 const waitsKey = "waits"
 
 // Waits are the ids of the calls that a task waits for.
@@ -226,9 +196,7 @@ func Waits(task any) (ids []string) {
 	m, _ := task.(map[string]any)
 	list, _ := m[waitsKey].([]any)
 	for _, id := range list {
-		if id, ok := id.(string); ok {
-			ids = append(ids, id)
-		}
+		ids = append(ids, fmt.Sprint(id))
 	}
 	return ids
 }
@@ -239,30 +207,28 @@ func Ready(task any) bool { return len(Waits(task)) == 0 }
 // waiting are the changes that let the current task wait for a call.
 func waiting(s *scratchpad.State, id string) []scratchpad.Change {
 	task := s.CurrentTask()
-	ids := Waits(task)
-	if task == nil || slices.Contains(ids, id) {
-		return nil
+	if ids := Waits(task); id != "" && task != nil && !slices.Contains(ids, id) {
+		return []scratchpad.Change{{Op: scratchpad.OpSet, Key: "current_task", Value: withWaits(task, append(ids, id))}}
 	}
-	return []scratchpad.Change{{Op: scratchpad.OpSet, Key: "current_task", Value: withWaits(task, append(ids, id))}}
+	return nil
 }
 
 // withWaits is a task that waits for these calls, and of which nothing else changes.
 func withWaits(task any, ids []string) any {
 	m := map[string]any{"task": task}
 	if old, ok := task.(map[string]any); ok {
-		m = mapWithout(old, waitsKey)
-	}
-	if len(ids) == 0 {
-		if name, ok := m["task"]; ok && len(m) == 1 {
-			return name
-		}
-		return m
+		m = maps.Clone(old)
 	}
 	list := make([]any, len(ids))
 	for i, id := range ids {
 		list[i] = id
 	}
-	m[waitsKey] = list
+	if m[waitsKey] = list; len(ids) == 0 {
+		delete(m, waitsKey)
+	}
+	if name, ok := m["task"]; ok && len(m) == 1 {
+		return name
+	}
 	return m
 }
 
@@ -270,11 +236,10 @@ func withWaits(task any, ids []string) any {
 // nothing else comes in front.
 func free(s *scratchpad.State, id string) []scratchpad.Change {
 	var freed, rest []any
-	for i, task := range queue(s) {
+	for _, task := range queue(s) {
 		ids := Waits(task)
-		if slices.Contains(ids, id) {
-			task = withWaits(task, slices.DeleteFunc(ids, func(one string) bool { return one == id }))
-			if i > 0 && Ready(task) {
+		if i := slices.Index(ids, id); i >= 0 {
+			if task = withWaits(task, slices.Delete(ids, i, i+1)); len(rest) > 0 && Ready(task) {
 				freed = append(freed, task)
 				continue
 			}

@@ -192,7 +192,7 @@ func (d *Dispatcher) call(ctx context.Context, o *Observation) error {
 	if err := d.Room(); err != nil {
 		return d.record(o, refusef("not carried out: %v, so nobody would know of the call; make room with update_scratchpad first", err))
 	}
-	if yes, err := d.consent(tool, r, &args, o); err != nil || !yes {
+	if yes, err := d.consent(tool, args, r.streams, o); err != nil || !yes {
 		return err
 	}
 	return d.perform(ctx, tool, tools.Call{Args: args, Streams: r.readers()}, o)

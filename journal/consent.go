@@ -1,7 +1,7 @@
 package journal
 
 import (
-	"fmt"
+	"strings"
 
 	"rouse/scratchpad"
 )
@@ -30,7 +30,7 @@ type Approval struct {
 
 // Said is what became of it, in words.
 func (a Approval) Said() string {
-	said := fmt.Sprintf("%s %s: %s", a.ID, a.Call, a.Decision)
+	said := strings.TrimSpace(a.ID+" "+a.Call) + ": " + a.Decision
 	if a.By != "" {
 		said += " by " + a.By
 	}

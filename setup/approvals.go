@@ -1,15 +1,14 @@
 package setup
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/user"
+	"slices"
 	"time"
 
 	"rouse/agent/approval"
 	"rouse/internal/disk"
-	"rouse/internal/text"
 )
 
 // Approvals has the calls that wait for a person.
@@ -31,50 +30,45 @@ func (s *Setup) asked() *approval.File {
 
 // Approval is a call with how it stands. Its JSON is that of `rouse approvals`.
 type Approval struct {
-	approval.Entry
+	*approval.Entry
 	State string `json:"state"`
 }
 
-// ApprovalsOf are all calls that were asked about, those that are open first, then the
-// newest first.
-func (s *Setup) ApprovalsOf(ids ...string) (list []Approval, err error) {
-	all, err := s.Approvals().All()
+// Asked are the calls that were asked about, with these ids or else all: those that are open
+// first, then the newest first.
+func (s *Setup) Asked(ids ...string) (list []Approval, err error) {
+	all, err := s.Approvals().Load()
 	if err != nil {
 		return nil, err
 	}
-	var ended []Approval
-	for _, e := range all {
-		if one := (Approval{*e, e.State(s.Now())}); one.State == approval.Open {
-			list = append(list, one)
-		} else {
-			ended = append([]Approval{one}, ended...)
-		}
-	}
-	list = append(list, ended...)
-	if len(ids) == 0 {
-		return list, nil
-	}
-	var found []Approval
+	show := func(e *approval.Entry) Approval { return Approval{e, e.State(s.Now())} }
 	for _, id := range ids {
-		e, err := approval.Find(all, id)
+		e, err := all.Find(id)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, Approval{*e, e.State(s.Now())})
+		list = append(list, show(e))
 	}
-	return found, nil
+	open := 0
+	for _, e := range all.Entries {
+		if len(ids) > 0 {
+			break
+		}
+		if list = slices.Insert(list, open, show(e)); list[open].State == approval.Open {
+			open++
+		}
+	}
+	return list, nil
 }
 
 // Answer answers calls in the name of who runs this process. What cannot be answered keeps
 // none of the others from it.
 func (s *Setup) Answer(ids []string, decision, why string) (list []Approval, err error) {
 	for _, id := range ids {
-		e, failed := s.Approvals().Answer(context.Background(), id, decision, User(), s.Hidden().String(why))
-		if failed != nil {
-			err = errors.Join(err, failed)
-			continue
+		e, failed := s.Approvals().Answer(id, decision, User(), s.Hidden().String(why))
+		if err = errors.Join(err, failed); failed == nil {
+			list = append(list, Approval{e, e.State(s.Now())})
 		}
-		list = append(list, Approval{e, e.State(s.Now())})
 	}
 	return list, err
 }
@@ -89,25 +83,13 @@ func User() string {
 
 // unanswered says that calls wait for an answer.
 func (s *Setup) unanswered() error {
-	if !disk.Exists(s.Home.Approvals()) {
-		return nil
-	}
-	list, err := s.ApprovalsOf()
+	list, err := s.Asked()
 	n := 0
-	for _, a := range list {
-		if a.State == approval.Open {
-			n++
-		}
+	for n < len(list) && list[n].State == approval.Open {
+		n++
 	}
 	if err != nil || n == 0 {
 		return err
 	}
-	return fmt.Errorf("%s for a yes, the oldest since %s: rouse approvals", waits(n), Clock(list[0].Asked))
-}
-
-func waits(n int) string {
-	if n == 1 {
-		return "1 call waits"
-	}
-	return text.Count(n, "call") + " wait"
+	return fmt.Errorf("%s for a yes, the oldest since %s: rouse approvals", map[bool]string{true: "a call waits", false: fmt.Sprintf("%d calls wait", n)}[n == 1], Clock(list[0].Asked))
 }

@@ -128,11 +128,11 @@ func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
 	if sentence := s.resting(); sentence != "" && slot.Attempt < 2 { // only what came of all attempts is a failure
 		return "failures", sentence
 	}
-	asked := s.asked()
-	if slot.IdleSkip && !agent.Answered(asked) && agent.Idle(s.Home, s.Watched()) {
+	answered, waits := agent.Waits(s.Home, s.asked(), slot.Task)
+	if slot.IdleSkip && !answered && agent.Idle(s.Home, s.Watched()) {
 		return idle, ""
 	}
-	if agent.OnlyWaits(s.Home, asked, slot.Task) {
+	if waits {
 		return waiting, ""
 	}
 	if err := s.affords(slot.Task); err != nil {

@@ -26,13 +26,12 @@ into approvals.yaml in the home. docs/approvals.md tells the rest.
 Exit codes: 0, 1 if there is no such call, it has an answer already or approvals.yaml cannot
 be read or written, 2 usage or configuration.`,
 		RunE: in(a.open, func(s *setup.Setup, _ []string) error {
-			list, err := s.ApprovalsOf()
+			list, err := s.Asked()
 			if err != nil {
 				return err
 			}
 			return printList(a, list, "nothing was asked", func(e setup.Approval) string {
-				line := fmt.Sprintf("%-8s %-10s %s  %s", e.ID, e.State, e.Asked.Local().Format("2006-01-02 15:04"), a.redacted(e.Call()))
-				return strings.TrimRight(line+"  "+text.Line(a.redacted(e.Because), 120), " ")
+				return fmt.Sprintf("%-8s %-10s %s  %s  %s", e.ID, e.State, e.Asked.Local().Format("2006-01-02 15:04"), a.redacted(e.Call()), text.Line(a.redacted(e.Rule), 120))
 			})
 		}),
 	})
@@ -70,7 +69,7 @@ func (a *app) answer(s *setup.Setup, ids []string, decision, why string) error {
 }
 
 func (a *app) showApprovals(s *setup.Setup, ids []string) error {
-	list, err := s.ApprovalsOf(ids...)
+	list, err := s.Asked(ids...)
 	if err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ func (a *app) printApproval(e setup.Approval) {
 		return setup.Clock(t)
 	}
 	row("id", e.ID)
-	row("state", strings.TrimSuffix(e.State+": "+e.Reason, ": "))
+	row("state", strings.TrimSuffix(e.State+" "+e.Outcome, ": "))
 	row("tool", e.Tool)
 	var args map[string]json.RawMessage
 	if json.Unmarshal([]byte(e.Args), &args) != nil {
@@ -109,7 +108,7 @@ func (a *app) printApproval(e setup.Approval) {
 		indented := strings.ReplaceAll(text.Block(a.redacted(value)), "\n", "\n           ")
 		fmt.Fprintf(a.stdout, "  %s: %s\n", text.Line(name, 64), indented)
 	}
-	row("rule", strings.TrimSuffix(e.Rule+": "+e.Because, ": "))
+	row("rule", e.Rule)
 	row("said", e.Said)
 	row("origin", strings.Join(e.Origin, ", "))
 	for _, read := range e.Read {
