@@ -34,13 +34,11 @@ func (s *Setup) consent() (c dispatcher.Consent) {
 
 // Asks says why nobody can be asked, where that is so: a tool could write the answer.
 func (s *Setup) Asks() error {
-	switch walls, err := s.Walls(); {
-	case err != nil:
-		return err
-	case walls == nil:
-		return errors.New("nobody is asked, as no wall keeps tools from the answers: what a rule asks is denied; for walls write posture: careful, with its sandbox on, into rouse.yaml")
+	walls, err := s.Walls()
+	if err = cmp.Or(err, s.Unwalled()); err == nil && walls == nil {
+		err = errors.New("no wall keeps tools from the answers; for walls write posture: careful into rouse.yaml, and no sandbox.mode: off")
 	}
-	if err := s.Unwalled(); err != nil {
+	if err != nil {
 		return fmt.Errorf("nobody is asked, and what a rule asks is denied: %w", err)
 	}
 	return nil
@@ -79,8 +77,7 @@ func (s *Setup) Rulings() (list []Ruling, err error) {
 	for _, server := range servers.Servers {
 		names = append(names, mcp.Prefix(server.Name)+"*")
 	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range names {
 		t, _ := s.tool(name)
 		e := policy.EffectOf(name, t.Effect, nil)
 		for _, d := range s.policy().Could(name, e) {
@@ -98,20 +95,20 @@ func (s *Setup) Rulings() (list []Ruling, err error) {
 // tool is what is said of a tool, which need not run for that.
 func (s *Setup) tool(name string) (t tools.Tool, known bool) {
 	if set, err := s.Tools(); err == nil {
-		if t, ok := set.Find(name); ok {
-			return t, true
-		}
+		t, known = set.Find(name)
 	}
-	c, _ := s.Servers() // who needs them is told
-	for _, server := range c.Servers {
+	servers, _ := s.Servers() // who needs them is told
+	for _, server := range servers.Servers {
 		if mcp.Serves(server.Name, name) {
 			return tools.Tool{Name: name, Source: "mcp " + server.Name, Effect: server.Effect, Reads: server.Reads}, true
 		}
 	}
-	if t.Name = name; name == "notebook" {
+	if _, own := policy.Builtin(name); own && !known {
+		t, known = tools.Tool{Name: name}, true
+	}
+	if name == "notebook" {
 		t.Effect = s.cellEffect()
 	}
-	_, known = policy.Builtin(name)
 	return t, known
 }
 
@@ -129,14 +126,7 @@ func (s *Setup) Rule(name string, args json.RawMessage, from []string) (Ruling, 
 	if sources := s.sources(); sources != nil {
 		consent.Watch = sources.Watch
 	}
-	call := policy.Call{Tool: name, Args: args, Effect: policy.EffectOf(name, t.Effect, args), Origins: consent.Could(t, args), Said: func() string {
-		rules, _ := s.Home.ReadRules() // none names no host
-		state, _, err := s.Home.Load()
-		if err != nil {
-			return rules
-		}
-		return agent.Said(rules, state)
-	}}
+	call := policy.Call{Tool: name, Args: args, Effect: policy.EffectOf(name, t.Effect, args), Origins: consent.Could(t, args), Said: s.said}
 	for _, m := range given.Members {
 		if bytes.Contains(m.Value, []byte("{{step")) { // what that was is not looked up
 			call.Unseen = append(call.Unseen, m.Key)
@@ -145,6 +135,16 @@ func (s *Setup) Rule(name string, args json.RawMessage, from []string) (Ruling, 
 	r := s.ruling(name, call.Effect, s.policy().Decide(call))
 	r.Args = string(args)
 	return r, nil
+}
+
+// said are the words of the operator now. What cannot be read names no host.
+func (s *Setup) said() string {
+	rules, _ := s.Home.ReadRules()
+	state, _, err := s.Home.Load()
+	if err != nil {
+		return rules
+	}
+	return agent.Said(rules, state)
 }
 
 // Past are the calls of cycles that would be asked or denied now.
@@ -158,9 +158,8 @@ func (s *Setup) Past(cycles []string) (list []Ruling, err error) {
 			switch d := e.Data.(type) {
 			case *journal.Origin:
 				from = append(from, d.From...)
-			case *journal.Intent:
-				r, err := s.Rule(d.Tool, d.Args, from)
-				if err == nil && r.Do != string(policy.Allow) { // a tool that is gone is not called now
+			case *journal.Intent: // a tool that is gone is not called now
+				if r, err := s.Rule(d.Tool, d.Args, from); err == nil && r.Do != string(policy.Allow) {
 					r.Cycle, r.Step = id, d.Step
 					list = append(list, r)
 				}

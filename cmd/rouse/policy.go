@@ -19,62 +19,45 @@ func (a *app) newPolicy() *cobra.Command {
 	c := a.withJSON(&cobra.Command{
 		Use:   "policy",
 		Short: "Say which calls are allowed, asked or denied",
-		Long: `List what calls may meet, by tool: what a tool can change, then the rules of policy: in
-rouse.yaml and the default of the posture that may decide, the first that fits. With --since
+		Long: `List what calls may meet, by tool: what the tool can change, and what may decide, the first
+that fits: the rules of policy: in rouse.yaml, then the default of the posture. With --since
 list the calls of the past that would be asked or denied now. docs/policy.md tells of rules.
 
 Exit codes: 0, 1 if a journal cannot be read, 2 usage or configuration.`,
 		Example: "  rouse policy\n  rouse policy --since 7d",
-		RunE: in(a.open, func(s *setup.Setup, _ []string) error {
-			if since == "" {
-				return a.policy(s)
-			}
-			return a.policyPast(s, since)
-		}),
+		RunE:    in(a.open, func(s *setup.Setup, _ []string) error { return a.policy(s, since) }),
 	})
 	c.Flags().StringVar(&since, "since", "", "try the calls since then: 36h, 7d, 2026-04-01 or a cycle")
 	c.AddCommand(a.newPolicyTest())
 	return c
 }
 
-func (a *app) policy(s *setup.Setup) error {
+func (a *app) policy(s *setup.Setup, since string) error {
+	if since != "" {
+		ids, err := a.replayed(s, nil, since)
+		if err != nil {
+			return err
+		}
+		list, err := s.Past(ids)
+		return cmp.Or(err, printList(a, list, "no call since then would be asked or denied", ruled))
+	}
 	list, err := s.Rulings()
 	if err != nil {
 		return usage(err)
 	}
-	last := ""
-	if err := printList(a, list, "", func(r setup.Ruling) string {
-		name, effect := r.Tool, r.Effect
-		if r.Tool == last {
-			name, effect = "", ""
-		}
-		last = r.Tool
-		return fmt.Sprintf("%-20s  %-9s  %s", name, effect, ruled(r))
-	}); err != nil || a.json {
-		return err
+	err = printList(a, list, "", func(r setup.Ruling) string { return fmt.Sprintf("%-15s  %-9s  %s", r.Tool, r.Effect, ruled(r)) })
+	if why := s.Asks(); why != nil && !a.json {
+		fmt.Fprintln(a.stdout, text.Line(why.Error(), maxMessage))
 	}
-	if err := s.Asks(); err != nil {
-		fmt.Fprintln(a.stdout, text.Line(err.Error(), maxMessage))
-	}
-	return nil
+	return err
 }
 
 func ruled(r setup.Ruling) string {
-	return fmt.Sprintf("%-5s  %-9s  %s", r.Do, cmp.Or(r.Rule, "-"), text.Line(r.Why, maxMessage))
-}
-
-func (a *app) policyPast(s *setup.Setup, since string) error {
-	ids, err := a.replayed(s, nil, since)
-	if err != nil {
-		return err
+	said := fmt.Sprintf("%-5s  %-9s  %s", r.Do, cmp.Or(r.Rule, "-"), text.Line(r.Why, maxMessage))
+	if r.Cycle == "" {
+		return said
 	}
-	list, err := s.Past(ids)
-	if err != nil {
-		return err
-	}
-	return printList(a, list, "no call since then would be asked or denied", func(r setup.Ruling) string {
-		return fmt.Sprintf("%s  step %-3d  %s  %s(%s)", r.Cycle, r.Step, ruled(r), r.Tool, text.Line(r.Args, 200))
-	})
+	return fmt.Sprintf("%s  step %-3d  %s(%s)  %s", r.Cycle, r.Step, r.Tool, text.Line(r.Args, 200), said)
 }
 
 func (a *app) newPolicyTest() *cobra.Command {
@@ -98,16 +81,13 @@ func (a *app) newPolicyTest() *cobra.Command {
 	return c
 }
 
-func (a *app) policyTest(s *setup.Setup, tool, args string, from []string) error {
+func (a *app) policyTest(s *setup.Setup, tool, args string, from []string) (err error) {
+	text := []byte(args)
 	if args == "-" {
-		text, err := io.ReadAll(os.Stdin)
-		if err != nil {
-			return err
-		}
-		args = string(text)
+		text, err = io.ReadAll(os.Stdin)
 	}
-	r, err := s.Rule(tool, json.RawMessage(args), from)
-	if err != nil {
+	r, failed := s.Rule(tool, json.RawMessage(text), from)
+	if err = cmp.Or(err, failed); err != nil {
 		return usage(fmt.Errorf("policy test: %w", err))
 	}
 	return printList(a, []setup.Ruling{r}, "", ruled)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"rouse/internal/netguard"
 	"rouse/internal/text"
@@ -111,7 +112,7 @@ func (p Policy) standard(c Call) Decision {
 }
 
 // named says that a call asks a host that the operator has named, in the configuration
-// or in words.
+// or in words; one with an @ is an address of mail.
 func (p Policy) named(c Call) bool {
 	var a struct{ URL string }
 	if c.Tool != "http_get" || json.Unmarshal(c.Args, &a) != nil {
@@ -121,22 +122,17 @@ func (p Policy) named(c Call) bool {
 	if err != nil || u.Hostname() == "" {
 		return false
 	}
-	host := netguard.Normal(u.Hostname())
-	is := func(entry string) bool {
-		if u, err := url.Parse("//" + entry); err == nil {
-			entry = u.Hostname()
-		}
-		below, star := strings.CutPrefix(entry, "*")
-		return netguard.Normal(entry) == host || star && strings.HasSuffix(host, netguard.Normal(below))
+	host, names := netguard.Normal(u.Hostname()), p.Hosts
+	if c.Said != nil {
+		names = append(slices.Clone(names), strings.FieldsFunc(c.Said(), func(r rune) bool {
+			return r <= 0x7f && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._@", r)
+		})...)
 	}
-	return slices.ContainsFunc(p.Hosts, is) || c.Said != nil && slices.ContainsFunc(strings.FieldsFunc(c.Said(), notOfHost), func(word string) bool {
-		return netguard.Normal(strings.Trim(word, ".")) == host
+	return slices.ContainsFunc(names, func(name string) bool {
+		name, _, _ = strings.Cut(name, ":")
+		below, star := strings.CutPrefix(name, "*")
+		return netguard.Normal(strings.Trim(name, ".")) == host || star && strings.HasSuffix(host, netguard.Normal(below))
 	})
-}
-
-// notOfHost splits words; one with an @ is an address of mail.
-func notOfHost(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r > 0x7f || strings.ContainsRune("-._@", r))
 }
 
 // Could are the decisions that calls of a tool may meet, in order, each with the rule in

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -44,9 +45,6 @@ func TestCommands(t *testing.T) {
 			}
 		}
 	}
-	if d := ask.Decide(shell("ls\ngit push")); d.Do != Ask || d.Rule != "policy[0]" {
-		t.Errorf("of two lines: %+v", d)
-	}
 }
 
 // The first rule that fits decides, by tool, arguments, effect and origin; the posture
@@ -59,44 +57,45 @@ func TestDecide(t *testing.T) {
 	mail := Call{Tool: "mail__send", Args: json.RawMessage(`{"to":["a@b.example","c@d.example"],"n":25,"task":""}`), Effect: Outward}
 	with := func(c Call, change func(*Call)) Call { change(&c); return c }
 	match := func(do Do, name, pattern string) []Rule {
-		return []Rule{{Tool: "mail__*", Match: map[string]string{name: pattern}, Do: do}}
+		return []Rule{{Tool: "mail__*", Match: map[string]string{name: pattern}, Do: do}, {Do: Deny}}
 	}
+	unseen := func(c *Call) { c.Unseen = []string{"task"} }
+	read := func(c *Call) { c.Origins = both }
+	hosts := Policy{Posture: "careful", Hosts: []string{"a.example:8080", "*.b.example"}}
 	for i, row := range []struct {
 		Policy
 		call Call
-		want Decision
+		do   Do
+		rule string
 	}{
-		{Policy{}, mail, Decision{Do: Allow}},
-		{Policy{Rules: []Rule{{Tool: "mail__*", Do: Allow, Why: "mine"}, {Do: Deny}}}, mail, Decision{Allow, "policy[0]", "mine"}},
-		{Policy{Rules: []Rule{{Tool: "mail_?s", Do: Allow}, {Effect: Workspace, Do: Allow}, {Origin: "http_get *", Do: Allow}, {Effect: Outward, Do: Deny, Why: "out"}}}, mail, Decision{Deny, "policy[3]", "out"}},
-		{Policy{Rules: match(Ask, "to", "*@d.example")}, mail, Decision{Do: Ask, Rule: "policy[0]"}},
-		{Policy{Rules: match(Allow, "to", "*@d.example")}, mail, Decision{Do: Allow}},
-		{Policy{Rules: append(match(Allow, "to", "*.example"), Rule{Do: Deny})}, mail, Decision{Do: Allow, Rule: "policy[0]"}},
-		{Policy{Rules: match(Deny, "n", "/^2/")}, mail, Decision{Do: Deny, Rule: "policy[0]"}},
-		{Policy{Rules: match(Deny, "absent", "*")}, mail, Decision{Do: Allow}},
-		{Policy{Rules: match(Deny, "task", "x")}, with(mail, func(c *Call) { c.Unseen = []string{"task"} }), Decision{Do: Deny, Rule: "policy[0]"}},
-		{Policy{Rules: append(match(Allow, "task", "*"), Rule{Do: Deny})}, with(mail, func(c *Call) { c.Unseen = []string{"task"} }), Decision{Do: Deny, Rule: "policy[1]"}},
-		{Policy{Rules: []Rule{{Origin: "private", Do: Deny}}}, with(mail, func(c *Call) { c.Origins = both }), Decision{Do: Deny, Rule: "policy[0]"}},
-		{Policy{Rules: []Rule{{Origin: "private", Do: Allow}, {Do: Deny}}}, with(mail, func(c *Call) { c.Origins = both }), Decision{Do: Deny, Rule: "policy[1]"}},
-		{Policy{Posture: "careful"}, mail, Decision{Do: Allow}},
-		{Policy{Posture: "careful"}, with(mail, func(c *Call) { c.Origins = both[:1] }), Decision{Do: Allow}},
-		{Policy{Posture: "careful"}, with(mail, func(c *Call) { c.Origins = both[1:] }), Decision{Do: Allow}},
-		{Policy{Posture: "careful"}, with(mail, func(c *Call) { c.Origins, c.Effect = both, Workspace }), Decision{Do: Allow}},
-		{Policy{Posture: "careful"}, with(mail, func(c *Call) { c.Origins = both }), Decision{Do: Ask, Rule: "careful"}},
-		{Policy{Posture: "strict"}, get("http://evil.example/"), Decision{Do: Deny, Rule: "strict"}},
-		{Policy{Posture: "open"}, get("http://evil.example/"), Decision{Do: Allow, Rule: "open"}},
-		{Policy{}, get("http://evil.example/"), Decision{Do: Allow}},
-		{Policy{Posture: "careful"}, get("http://Named.example/?x"), Decision{Do: Allow}},
-		{Policy{Posture: "careful"}, get("http://named.example@evil.example/"), Decision{Do: Ask, Rule: "careful"}},
-		{Policy{Posture: "careful"}, get("http://x.named.example/"), Decision{Do: Ask, Rule: "careful"}},
-		{Policy{Posture: "careful"}, get("http://mail.example/"), Decision{Do: Ask, Rule: "careful"}},
-		{Policy{Posture: "careful", Hosts: []string{"a.example:8080", "*.b.example"}}, get("http://a.example/"), Decision{Do: Allow}},
-		{Policy{Posture: "careful", Hosts: []string{"a.example:8080", "*.b.example"}}, get("http://c.b.example/"), Decision{Do: Allow}},
-		{Policy{Posture: "careful", Hosts: []string{"a.example:8080", "*.b.example"}}, get("http://b.example/"), Decision{Do: Ask, Rule: "careful"}},
+		{Policy{}, get("http://evil.example/"), Allow, ""},
+		{Policy{Rules: []Rule{{Tool: "mail__*", Do: Allow}, {Do: Deny}}}, mail, Allow, "policy[0]"},
+		{Policy{Rules: []Rule{{Tool: "mail_?s", Do: Allow}, {Effect: Workspace, Do: Allow}, {Origin: "http_get *", Do: Allow}, {Effect: Outward, Do: Deny}}}, mail, Deny, "policy[3]"},
+		{Policy{Rules: match(Ask, "to", "*@d.example")}, mail, Ask, "policy[0]"},
+		{Policy{Rules: match(Allow, "to", "*@d.example")}, mail, Deny, "policy[1]"},
+		{Policy{Rules: match(Allow, "to", "*.example")}, mail, Allow, "policy[0]"},
+		{Policy{Rules: match(Ask, "n", "/^2/")}, mail, Ask, "policy[0]"},
+		{Policy{Rules: match(Ask, "absent", "*")}, mail, Deny, "policy[1]"},
+		{Policy{Rules: match(Ask, "task", "x")[:1]}, with(mail, unseen), Ask, "policy[0]"},
+		{Policy{Rules: match(Allow, "task", "*")}, with(mail, unseen), Deny, "policy[1]"},
+		{Policy{Rules: []Rule{{Origin: "private", Do: Ask}}}, with(mail, read), Ask, "policy[0]"},
+		{Policy{Rules: []Rule{{Origin: "private", Do: Allow}, {Do: Deny}}}, with(mail, read), Deny, "policy[1]"},
+		{Policy{Posture: "careful"}, with(mail, func(c *Call) { c.Origins = both[:1] }), Allow, ""},
+		{Policy{Posture: "careful"}, with(mail, func(c *Call) { c.Origins = both[1:] }), Allow, ""},
+		{Policy{Posture: "careful"}, with(mail, func(c *Call) { c.Origins, c.Effect = both, Workspace }), Allow, ""},
+		{Policy{Posture: "careful"}, with(mail, read), Ask, "careful"},
+		{Policy{Posture: "strict"}, get("http://evil.example/"), Deny, "strict"},
+		{Policy{Posture: "open"}, get("http://evil.example/"), Allow, "open"},
+		{hosts, get("http://Named.example/?x"), Allow, ""},
+		{hosts, get("http://named.example@evil.example/"), Ask, "careful"},
+		{hosts, get("http://x.named.example/"), Ask, "careful"},
+		{hosts, get("http://mail.example/"), Ask, "careful"},
+		{hosts, get("http://a.example/"), Allow, ""},
+		{hosts, get("http://c.b.example/"), Allow, ""},
+		{hosts, get("http://b.example/"), Ask, "careful"},
 	} {
-		d := row.Decide(row.call)
-		if d.Do != row.want.Do || d.Rule != row.want.Rule || row.want.Why != "" && d.Why != row.want.Why {
-			t.Errorf("row %d: %+v, want %+v", i, d, row.want)
+		if d := row.Decide(row.call); d.Do != row.do || d.Rule != row.rule {
+			t.Errorf("row %d: %+v, want %s by %s", i, d, row.do, row.rule)
 		}
 	}
 }
@@ -104,14 +103,9 @@ func TestDecide(t *testing.T) {
 // What cannot be meant is said with its key.
 func TestCheck(t *testing.T) {
 	for want, r := range map[string]Rule{
-		"":                    {Do: Ask},
-		"do \"\": use":        {},
-		"effect \"out\": use": {Do: Ask, Effect: "out"},
-		"tool done: ":         {Do: Ask, Tool: "done"},
-		"match.a is empty":    {Do: Ask, Match: map[string]string{"a": ""}},
-		"match.a: error":      {Do: Ask, Match: map[string]string{"a": "/(/"}},
+		"do": {}, "effect": {Do: Ask, Effect: "out"}, "tool done": {Do: Ask, Tool: "done"}, "match.a": {Do: Ask, Match: map[string]string{"a": ""}}, "match.b": {Do: Ask, Match: map[string]string{"b": "/(/"}},
 	} {
-		if err := r.Check(); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+		if err := r.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
@@ -154,10 +148,8 @@ func pushes(t *testing.T, line string) bool {
 	dir := t.TempDir()
 	work, bin := filepath.Join(dir, "work"), filepath.Join(dir, "bin")
 	git := "#!/bin/sh\n[ \"$1\" = push ] && echo >" + dir + "/pushed\n"
-	for _, err := range []error{os.Mkdir(work, 0o700), os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(work, "push"), nil, 0o600), os.WriteFile(filepath.Join(work, "git"), nil, 0o600), os.WriteFile(filepath.Join(bin, "git"), []byte(git), 0o700)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(os.Mkdir(work, 0o700), os.Mkdir(bin, 0o700), os.WriteFile(work+"/push", nil, 0o600), os.WriteFile(work+"/git", nil, 0o600), os.WriteFile(bin+"/git", []byte(git), 0o700)); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{"sh", "env", "nice", "xargs", "find", "ls", "tee", "chmod", "sed"} {
 		if path, err := exec.LookPath(name); err == nil {

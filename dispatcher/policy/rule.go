@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -35,22 +36,17 @@ func (r Rule) Check() error {
 	case r.Tool == "update_scratchpad" || r.Tool == "done":
 		return fmt.Errorf("tool %s: it changes the memory alone, of which no rule is asked; cycle.locked keeps keys of it", r.Tool)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Match)) {
-		if r.Match[name] == "" {
-			return fmt.Errorf("match.%s is empty; write what it is to be, or \"*\"", name)
-		}
-		if e, ok := expression(r.Match[name]); ok {
-			if _, err := syntax.Parse(e, syntax.Perl); err != nil {
-				return fmt.Errorf("match.%s: %w; what stands between two / is a regular expression", name, err)
-			}
+	for name, pattern := range r.Match {
+		e, _ := expression(pattern) // else none, which parses
+		if _, err := syntax.Parse(e, syntax.Perl); err != nil || pattern == "" {
+			return fmt.Errorf("match.%s: %w; write a pattern with *, or a regular expression between two /", name, cmp.Or(err, errors.New("is empty")))
 		}
 	}
 	return nil
 }
 
 func (r Rule) why() string {
-	words := map[Do]string{Allow: "the operator allows it", Ask: "the operator wants to see it first", Deny: "the operator forbids it"}
-	return cmp.Or(r.Why, words[r.Do])
+	return cmp.Or(r.Why, map[Do]string{Allow: "the operator allows it", Ask: "the operator wants to see it first", Deny: "the operator forbids it"}[r.Do])
 }
 
 // String is what a rule is about, and why.
@@ -59,8 +55,8 @@ func (r Rule) String() string {
 	if r.Origin != "" {
 		said = "after " + r.Origin + ": " + said
 	}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.Match))) {
-		said = name + " " + r.Match[name] + ": " + said
+	for name, pattern := range r.Match {
+		said = name + " " + pattern + ": " + said
 	}
 	return said
 }
@@ -74,14 +70,6 @@ const (
 	yes
 )
 
-// sure is a fit of which no doubt is left.
-func sure(is bool) fit {
-	if is {
-		return yes
-	}
-	return no
-}
-
 // fits says whether a rule fits a call with one of its commands.
 func (r Rule) fits(c Call, command simple) fit {
 	if r.Tool != "" && !glob(r.Tool, c.Tool, false) || r.Effect != "" && r.Effect != c.Effect || !r.from(c.Origins) {
@@ -90,15 +78,14 @@ func (r Rule) fits(c Call, command simple) fit {
 	least, args := yes, map[string]any{}
 	_ = object.Decode(c.Args, &args) // they were checked
 	for name, pattern := range r.Match {
-		p, f := newPattern(pattern), no
-		given, ok := args[name]
-		switch {
+		f, given := no, args[name]
+		switch is := matcher(pattern); {
 		case slices.Contains(c.Unseen, name):
 			f = maybe
 		case c.Tool == "shell" && name == "command":
-			f = command.fit(p, r.Do == Allow)
-		case ok:
-			f = sure(r.many(leaves(given), p.fits))
+			f = command.fit(is, r.Do == Allow)
+		case given != nil && r.many(leaves(given), func(s string) bool { return is(s, false) }):
+			f = yes
 		}
 		least = min(least, f)
 	}
@@ -128,35 +115,21 @@ func leaves(v any) (list []string) {
 		for _, below := range v {
 			list = append(list, leaves(below)...)
 		}
+		return list
 	case map[string]any:
-		for _, below := range v {
-			list = append(list, leaves(below)...)
-		}
-	default:
-		list = append(list, fmt.Sprint(v))
+		return leaves(slices.AppendSeq([]any{}, maps.Values(v)))
 	}
-	return list
+	return []string{fmt.Sprint(v)}
 }
 
-// pattern is a regular expression, or else one in which * stands for anything.
-type pattern struct {
-	re   *regexp.Regexp
-	glob string
-}
-
-// newPattern makes a pattern of a text that [Rule.Check] has seen.
-func newPattern(text string) pattern {
-	if e, ok := expression(text); ok {
-		return pattern{re: regexp.MustCompile("(?s:" + e + ")")}
+// matcher is what a pattern fits that [Rule.Check] has seen: texts, and, if they are open,
+// those that may go on in any way.
+func matcher(pattern string) func(s string, open bool) bool {
+	if e, ok := expression(pattern); ok {
+		re := regexp.MustCompile("(?s:" + e + ")")
+		return func(s string, open bool) bool { return open || re.MatchString(s) }
 	}
-	return pattern{glob: text}
-}
-
-func (p pattern) fits(s string) bool {
-	if p.re != nil {
-		return p.re.MatchString(s)
-	}
-	return glob(p.glob, s, false)
+	return func(s string, open bool) bool { return glob(pattern, s, open) }
 }
 
 // expression is what stands between two slashes.

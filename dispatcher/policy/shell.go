@@ -129,17 +129,17 @@ func newSimple(words []string) (s simple) {
 	return s
 }
 
-// fit says how a pattern fits a command, where it is to be allowed or else.
-func (s simple) fit(p pattern, allow bool) fit {
-	switch {
-	case allow:
-		return sure(!s.unread && p.fits(s.text))
-	case s.odd != "" || p.re != nil && strings.Contains(s.text, anyFile):
+// fit says how what is to be allowed, or else, fits a command.
+func (s simple) fit(is func(string, bool) bool, allow bool) fit {
+	if allow && !s.unread && is(s.text, false) {
+		return yes
+	}
+	if s.odd != "" {
 		return maybe
 	}
 	for t := range s.tails {
 		start, _, open := strings.Cut(t, anyFile)
-		if p.re != nil && p.re.MatchString(t) || p.re == nil && glob(p.glob, start, open) && (!open || strings.Contains(start, " ")) {
+		if !allow && (!open || strings.Contains(start, " ")) && is(start, open) {
 			return yes
 		}
 	}
