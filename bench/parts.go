@@ -15,7 +15,7 @@ import (
 const (
 	maxRatio  = 2.0  // of wall time and of CPU time to the bare program's
 	maxPeak   = 16   // MiB
-	maxBinary = 25   // MiB
+	maxBinary = 30   // MiB
 	maxAge    = 10   // ms that old cycles may add
 	maxFirst  = 1500 // tokens
 )

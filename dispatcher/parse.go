@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kaptinlin/jsonrepair"
+
 	"rouse/internal/lazy"
 	"rouse/internal/object"
 )
@@ -158,7 +160,8 @@ func decodeArgs(value json.RawMessage, a *Action) error {
 	return nil
 }
 
-// maxRepair is the largest reply that is repaired, in bytes.
+// maxRepair is the largest reply that is repaired, in bytes: the time that the
+// library takes grows with the square of how deep a reply nests.
 const maxRepair = 16 << 10
 
 // repair mends damaged JSON for tools that only read.
@@ -187,11 +190,11 @@ func mend(damaged string) (*object.Object, error) {
 	if end < 0 || len(damaged) > maxRepair {
 		return nil, refused
 	}
-	text, err := mended(damaged[:end+1])
+	mended, err := jsonrepair.Repair(damaged[:end+1])
 	if err != nil {
 		return nil, refused
 	}
-	o, err := object.Parse(text)
+	o, err := object.Parse([]byte(mended))
 	if err != nil {
 		return nil, refused
 	}

@@ -60,6 +60,7 @@ var only = map[string]string{
 	"github.com/sashabaranov/go-openai":  "agent/model",
 	"github.com/robfig/cron/v3":          "agent/schedule",
 	"github.com/spf13/cobra":             "cmd/rouse",
+	"github.com/kaptinlin/jsonrepair":    "dispatcher",
 	"github.com/aymanbagabas/go-udiff":   "cmd/rouse",
 	"os/exec":                            "internal/proc",
 	"modernc.org/sqlite":                 "scratchpad/observation agent/search",
