@@ -191,7 +191,7 @@ func (a *Agent) run(ctx context.Context, w *woken) ran {
 	if a.Past != nil {
 		a.Past.begin(c)
 	}
-	if err := c.attend(kept); err != nil {
+	if err := c.dispatcher.Learn(0, a.Sources.Kept(kept)); err != nil {
 		return c.ran(a.full(err))
 	}
 	return c.ran(a.full(c.standing(ctx, limited(a.Past.ends(c.live(ctx))))))

@@ -92,7 +92,7 @@ func (c *cycle) unpack(ctx context.Context) (pack func(), err error) {
 			open = append(open, b.Close)
 		}
 		list = append(list, b.Tools...)
-		if err := c.learnFrom(b.From); err != nil {
+		if err := c.dispatcher.Learn(0, b.From); err != nil {
 			return pack, err
 		}
 		c.warn(b.Problems...)

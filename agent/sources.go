@@ -6,7 +6,6 @@ import (
 	"rouse/agent/history"
 	"rouse/agent/source"
 	"rouse/journal"
-	"rouse/scratchpad/observation"
 )
 
 // unversioned begins what is said where the workspace could not be kept.
@@ -49,25 +48,4 @@ func cutOff(open []journal.Intent) (from []string) {
 		}
 	}
 	return from
-}
-
-// learnFrom takes in what the cycle has from the beginning.
-func (c *cycle) learnFrom(from []string) error {
-	if c.Sources == nil && c.Past == nil {
-		return nil
-	}
-	return c.dispatcher.Learn(0, from)
-}
-
-// attend begins to watch where the results of a cycle come from, with what earlier ones
-// kept for it.
-func (c *cycle) attend(kept []observation.Entry) error {
-	if c.Sources == nil {
-		return nil
-	}
-	var turns []string
-	for _, e := range kept {
-		turns = append(turns, e.Turn)
-	}
-	return c.dispatcher.Learn(0, c.Sources.Kept(turns))
 }

@@ -123,8 +123,12 @@ func (s *Setup) boxes() (list []agent.OpenBox) {
 		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
 			o := s.serverOptions()
 			o.Started, o.Known, o.Accepted = host.Started, host.Known, host.Accepted
-			s := mcp.Start(ctx, servers, o)
-			return agent.Box{Tools: s.Tools(), From: s.Unread(), Problems: append(s.News(), s.Problems()...), Waiting: s.Waiting(), Close: s.Close}
+			m := mcp.Start(ctx, servers, o)
+			box := agent.Box{Tools: m.Tools(), Problems: append(m.News(), m.Problems()...), Waiting: m.Waiting(), Close: m.Close}
+			if s.sources() != nil {
+				box.From = m.Unread()
+			}
+			return box
 		})
 	}
 	return list

@@ -205,9 +205,6 @@ func (s *Setup) bridge(host agent.Host) notebook.LLM {
 		switch {
 		case q.Prompt != nil:
 			return complete(ctx, host, *q.Prompt)
-		}
-		s.sources().Hear("notebook search")
-		switch {
 		case s.Config.Notebook.Search != "":
 			return s.search(ctx, host, q.Query)
 		case !strings.Contains(s.Config.Model.Name, "search"):

@@ -2,12 +2,14 @@ package setup
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"rouse/agent/config"
 	"rouse/agent/source"
 	"rouse/home"
 	"rouse/internal/sandbox"
+	origins "rouse/scratchpad/origin"
 )
 
 // newSources says where the results of tools come from: nil in a home without a posture.
@@ -17,9 +19,15 @@ func (s *Setup) newSources() *source.Sources {
 		return nil
 	}
 	walls, _ := s.Walls() // who starts anything has looked at the error
-	n := &source.Sources{Granted: len(c.Notebook.Credentials) > 0, Remote: c.Notebook.Backend == "remote"}
-	n.Open, n.Unwatched = walls.unwatched()
-	n.Path, n.Places = s.Home.Origins(), sync.OnceValue(func() source.Places { return s.sourcePlaces(walls) })
+	n := &source.Sources{Process: walls.unwatched()}
+	n.Path, n.Unwatched = s.Home.Origins(), n.Process.Private()
+	n.Places = sync.OnceValue(func() source.Places { return s.sourcePlaces(walls) })
+	if len(c.Notebook.Credentials) > 0 {
+		n.Cells = n.Cells.With(origins.Private)
+	}
+	if c.Notebook.Backend == "remote" || c.Notebook.Search != "" || strings.Contains(c.Model.Name, "search") {
+		n.Cells = n.Cells.With("network")
+	}
 	return n
 }
 
@@ -30,7 +38,7 @@ func (s *Setup) sourcePlaces(walls *Walls) source.Places {
 		p.Folders = append(p.Folders, source.Folder{Path: home.Resolved(c.Path(path)), Origin: "file " + path})
 	}
 	for _, path := range c.Origins.Private {
-		p.Folders = append(p.Folders, source.Folder{Path: home.Resolved(c.Path(path)), Private: true})
+		p.Folders = append(p.Folders, source.Folder{Path: home.Resolved(c.Path(path)), Origin: origins.Private})
 	}
 	for _, path := range slices.Concat(walls.Writable(), c.Tools.Files.Roots) {
 		if path = home.Resolved(s.Home.Folder(path)); path != p.Workspace {
@@ -40,13 +48,16 @@ func (s *Setup) sourcePlaces(walls *Walls) source.Places {
 	return p
 }
 
-// unwatched says of the processes of tools whether they reach hosts that nobody names,
-// and whether they can read what is private: more than the folders of programs and those
-// that they write.
-func (w *Walls) unwatched() (network, files bool) {
-	if w == nil || w.box == nil {
-		return true, true
+// unwatched is what any process of tools could have read: texts of hosts that nobody
+// names, and what is private, which is all but the folders of programs and those that
+// they write.
+func (w *Walls) unwatched() (from origins.Set) {
+	open := w == nil || w.box == nil || w.UnixSockets && !w.System.Mounts()
+	if open || w.Network == sandbox.Open {
+		from = from.With("network")
 	}
-	sockets := w.UnixSockets && !w.System.Mounts()
-	return w.Network == sandbox.Open || sockets, w.Read != config.ReadSystem || len(w.Folders) > 0 || sockets
+	if open || w.Read != config.ReadSystem || len(w.Folders) > 0 {
+		from = from.With(origins.Private)
+	}
+	return from
 }

@@ -99,8 +99,7 @@ func (l Ledger) load() *entries {
 		err = json.Unmarshal(data, e)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || e.V != 1 {
-		lost := origin.Set{"unknown", origin.Private}
-		*e = entries{V: 1, Last: "~", Older: lost, Files: map[string][]content{".": {{Kind: whole, From: lost}}}}
+		return unknown("~", origin.Set{"unknown", origin.Private})
 	}
 	return e
 }
@@ -176,7 +175,7 @@ func (l Ledger) Leave(c Left) error {
 	}
 	data, err := json.Marshal(e)
 	if len(data) > maxLedger {
-		data, err = json.Marshal(e.collapsed(c.Cycle))
+		data, err = json.Marshal(unknown(c.Cycle, e.all()))
 	}
 	if err != nil || bytes.Equal(data, before) {
 		return err
@@ -247,22 +246,22 @@ func (e *entries) add(path string, c content) {
 	e.Files[path] = append(list, c)
 }
 
-// all are the origins of all files.
-func (e *entries) all() (from origin.Set) {
+// all are the origins of all that is known.
+func (e *entries) all() origin.Set {
+	from := e.Older
 	for _, list := range e.Files {
 		for _, c := range list {
 			from = from.With(c.From...)
 		}
 	}
-	return from
-}
-
-// collapsed is less than is known, and says more.
-func (e *entries) collapsed(last string) *entries {
-	from := e.all().With(e.Older...)
 	for _, c := range e.Cycles {
 		from = from.With(c...)
 	}
+	return from
+}
+
+// unknown says the worst: all cycles up to one and all files have these origins.
+func unknown(last string, from origin.Set) *entries {
 	return &entries{V: 1, Last: last, Older: from, Files: map[string][]content{".": {{Kind: whole, From: from}}}}
 }
 
