@@ -198,13 +198,20 @@ func (w *Walls) Tools() *sandbox.Box {
 // effect is what the walls leave to the shell, to commands and to cells of our own: ""
 // is as much as each could. What outlives the workspace's history went out.
 func (w *Walls) effect() string {
-	if w == nil || !w.keep(sandbox.OwnFiles, sandbox.Writes, sandbox.Attributes, sandbox.NoNetwork, sandbox.Services) {
+	if w == nil || !w.keep(sandbox.OwnFiles, sandbox.Writes, sandbox.Attributes, sandbox.Services) || !w.closed() {
 		return ""
 	}
 	if w.Posture == config.Open || slices.ContainsFunc(w.Write, func(path string) bool { return path != w.workspace }) {
 		return ""
 	}
 	return string(policy.Workspace)
+}
+
+// closed says that tools reach no host: a list that is empty, or that cannot be kept, is
+// no network.
+func (w *Walls) closed() bool {
+	listed := w.Network == sandbox.Listed && w.box != nil
+	return w.keep(sandbox.NoNetwork) || listed && (len(w.Hosts) == 0 || !w.System.Mounts())
 }
 
 // keep says that something keeps these promises.
