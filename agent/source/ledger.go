@@ -51,10 +51,9 @@ type Places struct {
 // entries is what the file says.
 type entries struct {
 	V int `json:"v"`
-	// Cycles are those that had text from outside; those up to Last had at most Older.
+	// Cycles are those that had text from outside, and Any is what anything may have.
 	Cycles map[string]origin.Set `json:"cycles,omitempty"`
-	Last   string                `json:"last,omitempty"`
-	Older  origin.Set            `json:"older,omitempty"`
+	Any    origin.Set            `json:"any,omitempty"`
 	// Files are contents that carry it, each while it is what is there, by their paths
 	// from the workspace.
 	Files map[string][]content `json:"files,omitempty"`
@@ -79,18 +78,6 @@ type carrier struct {
 	from origin.Set
 }
 
-// cycle are the origins of a cycle. What nobody could watch is not written down.
-func (l Ledger) cycle(e *entries, id string) origin.Set {
-	from := e.Cycles[id]
-	if id <= e.Last {
-		from = e.Older
-	}
-	if l.Unwatched {
-		from = from.With(origin.Private)
-	}
-	return from
-}
-
 // load reads the file. One that cannot be read says the worst.
 func (l Ledger) load() *entries {
 	e := &entries{V: 1}
@@ -99,13 +86,16 @@ func (l Ledger) load() *entries {
 		err = json.Unmarshal(data, e)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || e.V != 1 {
-		return unknown("~", origin.Set{"unknown", origin.Private})
+		return &entries{V: 1, Any: origin.Set{"unknown", origin.Private}}
 	}
 	return e
 }
 
 // find finds what is still there.
 func (l Ledger) find(e *entries) {
+	if len(e.Any) > 0 {
+		e.carriers = []carrier{{l.Places().Workspace, e.Any}}
+	}
 	for rel, list := range e.Files {
 		path := filepath.Join(l.Places().Workspace, rel)
 		for _, c := range list {
@@ -175,7 +165,7 @@ func (l Ledger) Leave(c Left) error {
 	}
 	data, err := json.Marshal(e)
 	if len(data) > maxLedger {
-		data, err = json.Marshal(unknown(c.Cycle, e.all()))
+		data, err = json.Marshal(entries{V: 1, Any: e.all()})
 	}
 	if err != nil || bytes.Equal(data, before) {
 		return err
@@ -248,7 +238,7 @@ func (e *entries) add(path string, c content) {
 
 // all are the origins of all that is known.
 func (e *entries) all() origin.Set {
-	from := e.Older
+	from := e.Any
 	for _, list := range e.Files {
 		for _, c := range list {
 			from = from.With(c.From...)
@@ -258,11 +248,6 @@ func (e *entries) all() origin.Set {
 		from = from.With(c...)
 	}
 	return from
-}
-
-// unknown says the worst: all cycles up to one and all files have these origins.
-func unknown(last string, from origin.Set) *entries {
-	return &entries{V: 1, Last: last, Older: from, Files: map[string][]content{".": {{Kind: whole, From: from}}}}
 }
 
 // touched says whether anything in a folder changed since, by the times that no program

@@ -108,8 +108,11 @@ func (s *Sources) process() origin.Set {
 // read is where what was read came from: a file, a folder, which ends in a slash and
 // stands for all below it, or a cycle.
 func (s *Sources) read(what string) (from origin.Set) {
-	if !filepath.IsAbs(what) {
-		return s.cycle(s.entries(), what)
+	if e := s.entries(); !filepath.IsAbs(what) {
+		if from = e.Any.With(e.Cycles[what]...); s.Unwatched { // which is not written down
+			from = from.With(origin.Private)
+		}
+		return from
 	}
 	path, all := strings.CutSuffix(what, "/")
 	for _, f := range s.Places().Folders {
