@@ -10,11 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"rouse/agent"
+	"rouse/agent/approval"
 	"rouse/agent/config"
 	"rouse/agent/model"
-	"rouse/dispatcher"
 	"rouse/dispatcher/policy"
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
@@ -84,7 +85,10 @@ func TestReplay(t *testing.T) {
 				if seed%2 == 1 { // calls that nobody carries out
 					rules := policy.Policy{Rules: []policy.Rule{{Tool: "big", Do: policy.Deny}, {Match: map[string]string{"label": "bad*"}, Do: policy.Ask}, {Match: map[string]string{"label": "same"}, Do: policy.Allow}}}
 					a.Consent.Decide = func(_ tools.Tool, c policy.Call) policy.Decision { return rules.Decide(c) }
-					a.Consent.Ask = func(dispatcher.Asked) (string, error) { return "a1", nil }
+					a.Approvals = &approval.File{Path: r.home.Approvals(), Lock: r.home.ApprovalsLock(), Disk: disk.Unsynced{}, Now: a.Now, Expire: time.Hour}
+					if list, err := a.Approvals.Load(); err == nil && len(list.Entries) > 0 {
+						_, _ = a.Approvals.Answer(list.Entries[r.rnd.IntN(len(list.Entries))].ID, []string{approval.Approve, approval.Deny}[r.rnd.IntN(4)/3], "anna", "")
+					}
 				}
 				if r.rnd.IntN(3) == 0 {
 					a.Checks.Task = []any{"test -s <a>", map[string]any{"file": "nowhere", "by": "agent"}}[:1+r.rnd.IntN(2)]
