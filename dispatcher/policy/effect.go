@@ -16,9 +16,6 @@ const (
 	Outward   Effect = "outward"
 )
 
-// Known says whether e is one of them.
-func (e Effect) Known() bool { return e == None || e == Workspace || e == Outward }
-
 // Builtin is the one table of Rouse's own tools. Those with no effect there have the one
 // that walls leave them.
 func Builtin(tool string) (e Effect, ok bool) {

@@ -142,7 +142,11 @@ func (p Policy) Could(tool string, e Effect) (list []Decision) {
 		if r.Tool != "" && !glob(r.Tool, tool, false) && !glob(tool, r.Tool, false) || r.Effect != "" && r.Effect != e {
 			continue
 		}
-		list = append(list, Decision{r.Do, fmt.Sprintf("policy[%d]", i), r.String()})
+		about := strings.TrimPrefix(fmt.Sprint(r.Match), "map")
+		if r.Origin != "" {
+			about += " after " + r.Origin
+		}
+		list = append(list, Decision{r.Do, fmt.Sprintf("policy[%d]", i), strings.TrimPrefix(about+": "+r.why(), "[]: ")})
 		if len(r.Match) == 0 && r.Origin == "" && (r.Tool == "" || glob(r.Tool, tool, false)) {
 			return list
 		}

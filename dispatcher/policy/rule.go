@@ -12,6 +12,7 @@ import (
 
 	"rouse/internal/object"
 	"rouse/scratchpad/origin"
+	"rouse/tools"
 )
 
 // Rule is one of the operator's. What it leaves out fits any call.
@@ -31,8 +32,8 @@ func (r Rule) Check() error {
 	switch {
 	case r.Do != Allow && r.Do != Ask && r.Do != Deny:
 		return fmt.Errorf("do %q: use allow, ask or deny", r.Do)
-	case r.Effect != "" && !r.Effect.Known():
-		return fmt.Errorf("effect %q: use none, workspace or outward", r.Effect)
+	case tools.CheckSaid(string(r.Effect), "") != nil:
+		return tools.CheckSaid(string(r.Effect), "")
 	case r.Tool == "update_scratchpad" || r.Tool == "done":
 		return fmt.Errorf("tool %s: it changes the memory alone, of which no rule is asked; cycle.locked keeps keys of it", r.Tool)
 	}
@@ -47,18 +48,6 @@ func (r Rule) Check() error {
 
 func (r Rule) why() string {
 	return cmp.Or(r.Why, map[Do]string{Allow: "the operator allows it", Ask: "the operator wants to see it first", Deny: "the operator forbids it"}[r.Do])
-}
-
-// String is what a rule is about, and why.
-func (r Rule) String() string {
-	said := r.why()
-	if r.Origin != "" {
-		said = "after " + r.Origin + ": " + said
-	}
-	for name, pattern := range r.Match {
-		said = name + " " + pattern + ": " + said
-	}
-	return said
 }
 
 // fit says whether a rule fits a call. One that may fit does where it asks or denies.

@@ -43,7 +43,7 @@ var rules = map[string][]string{
 	"agent/retention":        {"agent/history", "agent/made", "home", "journal", "scratchpad", "internal/disk"},
 	"agent/trust":            {"home", "journal", "internal/disk", "internal/text"},
 	"agent/conversation":     {"agent/model", "dispatcher", "tools", "internal/jsonl", "internal/redact"},
-	"dispatcher/policy":      {"scratchpad/origin", "internal/netguard", "internal/object"},
+	"dispatcher/policy":      {"scratchpad/origin", "tools", "internal/netguard", "internal/object"},
 	"dispatcher":             {"journal", "scratchpad", "tools", "internal"},
 	"scratchpad":             {"internal/disk", "internal/object"},
 	"scratchpad/observation": {"internal"},
