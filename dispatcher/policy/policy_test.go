@@ -32,9 +32,10 @@ func TestCommands(t *testing.T) {
 		want   Do
 		lines  string
 	}{
-		{ask, Allow, "ls\ngit status\ngit commit -m 'a push; more'\nls -l *.go | wc -l\ncd x && make-it >/dev/null 2>&1\necho \"it's\" \"done\"\ncat ~/notes\ntest -f x || exit 1\nls [a-c]?.txt Größe.md\n\n"},
-		{ask, Ask, "git push\n  git \t push origin\nls;git push\nls&&git push\nls|git push\nls & git push\n/usr/bin/git push\n'git' \"push\"\ngit p*\nnice -n 5 git push\ntimeout 5 git push --force 2>&1\ngit push>/dev/null"},
-		{ask, Ask, "$(echo git) push\n`echo git` push\ng=git; $g push\ngit pu''sh\ngi\\t push\n{ git push; }\n(git push)\ngit push <x\neval ls\nls <<x\nPATH=. ls\nenv ls\nsudo ls\nls | xargs git\nls | sh\nsh -c 'ls'\nbash x\n. x\nf() { ls; }\n* push\n! ls\n./x\npython3 x.py\nfind . -exec ls {} +\nls # x\nls\r\n" + strings.Repeat("a", 9000)},
+		{ask, Allow, "ls\ngit status\ngit commit -m 'a push; more' -m \"it's\"\ngit -C x status\ngrep 'x$' y\nls -l *.go | wc -l\ncd x && make-it >/dev/null 2>&1\necho \"it's\" \"done\"\ncat ~/notes\ntest -f x || exit 1\nls [a-c]?.txt Größe.md\n\n"},
+		{ask, Ask, "git push\n  git \t push origin\nls;git push\nls&&git push\nls|git push\nls & git push\n/usr/bin/git push\n'git' \"push\"\ngit p*\nnice -n 5 git push\ntimeout 5 git push --force 2>&1\ngit push>/dev/null\n" +
+			"git -C . push\ngit --no-pager -c a=b push x\nenv git -C x push\ntar cf x y '--checkpoint-action=exec=git push'\nsplit '--filter=g\"\"it push' x\ngit rebase -x \"g'i't push\"\nsocat - 'EXEC:git push'"},
+		{ask, Ask, "$(echo git) push\n`echo git` push\ng=git; $g push\ngit pu''sh\ngi\\t push\n{ git push; }\n(git push)\ngit push <x\neval ls\nls <<x\nPATH=. ls\nenv ls\nsudo ls\nls | xargs git\nls | sh\nsh -c 'ls'\nbash x\n. x\nf() { ls; }\n* push\n! ls\n./x\npython3 x.py\nfind . -exec ls {} +\nls # x\nls\r\nsplit '--filter=$(echo git) push' x\nprlimit g?t push\ngo run x.go\ngit -c 'alias.p=push' p\n" + strings.Repeat("a", 9000)},
 		{some, Allow, "ls -l\nls *.go\nls a; ls b"},
 		{some, Ask, "git log\nls -l && git log"},
 		{some, Deny, "rm x\nls -l; rm x\nls $(x)\ngit log; rm x\ngit log $(x)\nls*\nsudo ls\nenv"},
@@ -60,6 +61,7 @@ func TestDecide(t *testing.T) {
 		return []Rule{{Tool: "mail__*", Match: map[string]string{name: pattern}, Do: do}, {Do: Deny}}
 	}
 	unseen := func(c *Call) { c.Unseen = []string{"task"} }
+	args := func(text string) func(*Call) { return func(c *Call) { c.Args = json.RawMessage(text) } }
 	read := func(c *Call) { c.Origins = both }
 	hosts := Policy{Posture: "careful", Hosts: []string{"a.example:8080", "*.b.example"}}
 	for i, row := range []struct {
@@ -74,6 +76,9 @@ func TestDecide(t *testing.T) {
 		{Policy{Rules: match(Ask, "to", "*@d.example")}, mail, Ask, "policy[0]"},
 		{Policy{Rules: match(Allow, "to", "*@d.example")}, mail, Deny, "policy[1]"},
 		{Policy{Rules: match(Allow, "to", "*.example")}, mail, Allow, "policy[0]"},
+		{Policy{Rules: match(Allow, "to", "*.example")}, with(mail, args(`{"to":"e@evil","to":"a@b.example"}`)), Deny, "policy[1]"},
+		{Policy{Rules: match(Allow, "to", "*.example")}, with(mail, args(`{"to":"a@b.example","To":"e@evil"}`)), Deny, "policy[1]"},
+		{Policy{Rules: []Rule{{Match: map[string]string{"url": "https://evil.example/*"}, Do: Deny}}}, get("HTTPS://Evil.Example/x"), Deny, "policy[0]"},
 		{Policy{Rules: match(Ask, "n", "/^2/")}, mail, Ask, "policy[0]"},
 		{Policy{Rules: match(Ask, "absent", "*")}, mail, Deny, "policy[1]"},
 		{Policy{Rules: match(Ask, "task", "x")[:1]}, with(mail, unseen), Ask, "policy[0]"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -64,16 +65,17 @@ func (r Rule) fits(c Call, command simple) fit {
 	if r.Tool != "" && !glob(r.Tool, c.Tool, false) || r.Effect != "" && r.Effect != c.Effect || !r.from(c.Origins) {
 		return no
 	}
-	least, args := yes, map[string]any{}
-	_ = object.Decode(c.Args, &args) // they were checked
+	least := yes
 	for name, pattern := range r.Match {
-		f, given := no, args[name]
+		f, given := no, c.given(name)
 		switch is := matcher(pattern); {
 		case slices.Contains(c.Unseen, name):
 			f = maybe
 		case c.Tool == "shell" && name == "command":
-			f = command.fit(is, r.Do == Allow)
-		case given != nil && r.many(leaves(given), func(s string) bool { return is(s, false) }):
+			if f = command.fit(is, r.Do == Allow); f == no && r.Do != Allow {
+				f = command.fit(matcher(optioned(pattern)), false)
+			}
+		case r.many(given, func(s string) bool { return is(s, false) }):
 			f = yes
 		}
 		least = min(least, f)
@@ -95,6 +97,30 @@ func (r Rule) many(list []string, fits func(string) bool) bool {
 		return slices.ContainsFunc(list, fits)
 	}
 	return len(list) > 0 && !slices.ContainsFunc(list, func(s string) bool { return !fits(s) })
+}
+
+// given are the texts of an argument, each time that it stands there, in whatever case: of
+// several nobody knows which one is taken. That of an address has its host as it is asked.
+func (c Call) given(name string) (list []string) {
+	args, err := object.Parse(c.Args)
+	if err != nil {
+		return nil // they were checked
+	}
+	for _, m := range args.Members {
+		var v any
+		if strings.EqualFold(m.Key, name) && object.Decode(m.Value, &v) == nil {
+			list = append(list, leaves(v)...)
+		}
+	}
+	if c.Tool == "http_get" && name == "url" {
+		for i, s := range list {
+			if u, err := url.Parse(s); err == nil {
+				u.Host = strings.ToLower(u.Host)
+				list[i] = u.String()
+			}
+		}
+	}
+	return list
 }
 
 // leaves are the texts in a value.

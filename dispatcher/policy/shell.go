@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"rouse/internal/lazy"
 )
 
 // simple is one command of a shell: a program and its words. Calls of other tools have
@@ -115,6 +117,8 @@ func newSimple(words []string) (s simple) {
 		s.odd, s.unread = "an assignment or a pattern of files in the place of a program", true
 	case has(compound, name):
 		s.odd, s.unread = name, true
+	case nested().MatchString(s.text):
+		s.odd = "a $, a ` or an alias that another program may read"
 	case strings.ContainsAny(name, "/~") && !slices.Contains([]string{"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"}, path.Dir(name)):
 		s.odd = "a program by its path"
 	}
@@ -146,19 +150,35 @@ func (s simple) fit(is func(string, bool) bool, allow bool) fit {
 	return no
 }
 
+// nested finds what a shell replaces, in a word that was quoted, and what git does.
+var nested = lazy.Regexp("`|\\$[\\w({@*#?!$-]|(?i)\\balias\\.")
+
+// optioned is a pattern of a command that has options before the rest, as in git -C x push.
+func optioned(pattern string) string {
+	if _, ok := expression(pattern); ok {
+		return pattern
+	}
+	return strings.Replace(pattern, " ", " -* ", 1)
+}
+
 // tails yields each part of a command that may be one of its own: what another program
-// is given to run, as in nice -n 5 git push, and a program without its folder.
+// is given to run, as in nice -n 5 git push, also through a shell that reads its quotes
+// once more, and a program without its folder.
 func (s simple) tails(yield func(string) bool) {
-	before := ' '
-	for i, r := range s.text {
-		if strings.ContainsRune(" \t/(\"'"+separators, before) && !strings.ContainsRune(" \t", r) {
-			if !yield(strings.Join(strings.Fields(s.text[i:]), " ")) {
+	plain := strings.Join(strings.Fields(s.text), " ")
+	for _, text := range slices.Compact([]string{plain, strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(plain)}) {
+		before := ' '
+		for i, r := range text {
+			if strings.ContainsRune(starts, before) && !strings.ContainsRune(starts, r) && !yield(text[i:]) {
 				return
 			}
+			before = r
 		}
-		before = r
 	}
 }
+
+// starts are what a command may stand behind, in a word.
+const starts = " \t/(\"'=:!,+" + separators
 
 func has(list, name string) bool { return slices.Contains(strings.Fields(list), name) }
 
@@ -170,7 +190,9 @@ const (
 	wrappers = "sh bash dash ash zsh ksh mksh yash fish csh tcsh rc busybox toybox eval exec source command builtin alias unalias export readonly declare typeset local set shopt trap hash enable " +
 		"env sudo doas su runuser setpriv chroot unshare nsenter xargs parallel ssh watch script expect screen tmux at batch crontab systemd-run -exec -execdir -ok -okdir"
 	// runners run the words behind them.
-	runners = "nice nohup time timeout stdbuf setsid ionice chrt taskset flock strace ltrace start-stop-daemon doas"
+	runners = "nice nohup time timeout stdbuf setsid ionice chrt taskset flock strace ltrace start-stop-daemon doas " +
+		"prlimit setarch linux32 linux64 i386 x86_64 fakeroot unbuffer chronic numactl perf valgrind rlwrap torsocks proxychains faketime choom eatmydata bwrap firejail proot dbus-run-session msgfilter"
 	// interpreters run what is in their files or their input.
-	interpreters = "python pypy ipython perl ruby node nodejs deno bun php lua tclsh wish guile Rscript julia awk gawk mawk nawk sed gsed ed ex vi vim view emacs m dc make gmake just npm npx yarn pnpm gdb"
+	interpreters = "python pypy ipython perl ruby node nodejs deno bun php lua tclsh wish guile Rscript julia awk gawk mawk nawk sed gsed ed ex vi vim view emacs m dc make gmake just npm npx yarn pnpm gdb " +
+		"go cargo java kotlin scala gradle mvn ant dotnet R tcc csi bc sqlite psql mysql pip pipx uv uvx poetry tox pytest cmake ninja meson rake bundle run-parts logrotate socat docker podman kubectl tar split rsync"
 )
