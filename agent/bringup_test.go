@@ -18,7 +18,7 @@ import (
 // slept, the newest was killed in the middle of a call.
 func oldHome(t *testing.T) (r *rig, newest string) {
 	t.Helper()
-	r = newRig(t, filepath.Join(quickDir(t), "home"), "")
+	r = newRig(t, "", "")
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "home1.txtar"))
 	r.must(err)
 	for _, f := range archive.Files {

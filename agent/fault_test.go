@@ -21,7 +21,7 @@ import (
 // or new and never between, no fault is taken for success, and the next wake
 // goes on with all that the cycle had learned.
 func TestEveryFaultOfACycle(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	runs, harmless, told := 0, 0, 0
 	points := disktest.Sweep(t, faults(), func(f *disktest.Faulty) {
 		runs++

@@ -250,7 +250,7 @@ func TestForgetUnproven(t *testing.T) {
 
 // With every fault at every write it is an error, or done; then it is done again.
 func TestEveryFaultOfForget(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	whole := leakyHome(t, filepath.Join(base, "home"))
 	runs := 0
 	run := func(fault disktest.Fault) *disktest.Faulty {

@@ -34,7 +34,7 @@ func (r *rig) tasks() (names []string) {
 // model has not seen.
 func TestTold(t *testing.T) {
 	replies := []string{act("effect", `{"label":"a"}`), act("update_scratchpad", `{"pending_actions":["first","second","of the model"]}`), act("done", `{"summary":"seen"}`)}
-	base, runs := quickDir(t), 0
+	base, runs := t.TempDir(), 0
 	points := disktest.Sweep(t, faults(), func(f *disktest.Faulty) {
 		runs++
 		dir := filepath.Join(base, fmt.Sprint(runs))

@@ -25,7 +25,7 @@ func effectCommand(s *site) string {
 // memory is old or new, the next run goes on, no call is repeated unmarked and
 // no process is left.
 func TestKilledThroughACycle(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	var c kills
 	points := killtest.Sweep(t, 40, func(n int) killtest.Result {
 		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
@@ -47,7 +47,7 @@ func TestKilledThroughACycle(t *testing.T) {
 
 // The same in a home whose memory is tidied: what leaves it is in its archive, once.
 func TestKilledWhileTidying(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	points := killtest.Sweep(t, 25, func(n int) killtest.Result {
 		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
 		s.must(os.WriteFile(s.home.Active(), []byte(crowded()), 0o600))
@@ -69,7 +69,7 @@ func TestKilledWhileTidying(t *testing.T) {
 // The real program is killed while it puts a home back: the next run finds memory and
 // files both as they were, or both put back.
 func TestKilledWhileRewinding(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	back := 0
 	points := killtest.Sweep(t, 12, func(n int) killtest.Result {
 		night := badNight(t, filepath.Join(base, fmt.Sprint(n)))
@@ -97,7 +97,7 @@ func TestKilledWhileRewinding(t *testing.T) {
 // The real program is killed while it writes a backup, and while it makes a home of one:
 // there is all of it or nothing, and done again it is there.
 func TestKilledWhileBackingUp(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	night := badNight(t, filepath.Join(base, "home"))
 	s := &site{night.rig, ""}
 	server := replying()
@@ -137,7 +137,7 @@ func TestKilledWhileBackingUp(t *testing.T) {
 
 // The run that recovers from a kill is killed too; the third one goes on.
 func TestKilledThroughRecovery(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	var c kills
 	points := killtest.Sweep(t, 15, func(n int) killtest.Result {
 		s := newSite(t, filepath.Join(base, fmt.Sprint(n)))
@@ -239,7 +239,7 @@ func (c *kills) check(t *testing.T, s *site, context string) {
 // The real program is killed while it forgets: each file is old or new, and the next run
 // does the rest.
 func TestKilledWhileForgetting(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	whole := leakyHome(t, filepath.Join(base, "home"))
 	points := killtest.Sweep(t, 12, func(n int) killtest.Result {
 		s := &site{whole.in(filepath.Join(base, fmt.Sprint(n))), ""}

@@ -27,7 +27,7 @@ import (
 func TestHistoryIsLinear(t *testing.T) {
 	cycles := sweep.Of(150, 300, 10_000)
 	h := &lifetime{
-		rig: newRig(t, filepath.Join(quickDir(t), "home"), oldState), rnd: rand.New(rand.NewPCG(1, 2)),
+		rig: newRig(t, "", oldState), rnd: rand.New(rand.NewPCG(1, 2)),
 		contents: map[string]string{}, faulted: map[string]bool{}, fates: map[string]int{},
 	}
 	h.wrote(h.home.Active())

@@ -24,7 +24,7 @@ var starts = sweep.Of(20, 50, 50)
 func TestParallelStarts(t *testing.T) {
 	rounds := sweep.Of(1, 3, 200)
 	for round := range rounds {
-		s := newSite(t, filepath.Join(quickDir(t), "home"))
+		s := newSite(t, filepath.Join(t.TempDir(), "home"))
 		server := modeltest.New(modeltest.Reply{Stall: true, Repeat: true})
 		kill := s.race(t, server)
 		if got := s.files(); len(got) != 8 || s.active() != oldState { // journal, log, active.yaml, _before, version, logs/retention, made, journal.key
@@ -89,7 +89,7 @@ func (s *site) files() (names []string) {
 
 // Of many starts at once, with cycles that end at once, no two overlap.
 func TestCyclesDoNotOverlap(t *testing.T) {
-	s := newSite(t, filepath.Join(quickDir(t), "home"))
+	s := newSite(t, filepath.Join(t.TempDir(), "home"))
 	server := modeltest.New(modeltest.Reply{Action: json.RawMessage(act("done", `{"summary":"seen"}`)), Repeat: true})
 	defer server.Close()
 	var all []*exec.Cmd
@@ -123,7 +123,7 @@ func TestCyclesDoNotOverlap(t *testing.T) {
 // A daemon that escapes the program, as one does that clears its environment
 // before its cycle is killed, does not hold the lock.
 func TestDaemonDoesNotInheritTheLock(t *testing.T) {
-	s := newSite(t, filepath.Join(quickDir(t), "home"))
+	s := newSite(t, filepath.Join(t.TempDir(), "home"))
 	pidFile := s.ledger + ".pid"
 	server := replying(shellReply("setsid env -i sh -c 'cd /; echo $$ > " + pidFile + ".new; mv " + pidFile + ".new " + pidFile + "; exec sleep 300' & sleep 300"))
 	defer server.Close()
@@ -152,7 +152,7 @@ func TestHomeThatCannotBeWritten(t *testing.T) {
 		{"scratchpad", "lock scratchpad", 0o000},
 	}
 	for _, tt := range tests {
-		dir := quickDir(t)
+		dir := t.TempDir()
 		s := newSite(t, filepath.Join(dir, "home"))
 		s.must(os.MkdirAll(s.home.Logs(), 0o700))
 		s.readable(dir)
@@ -184,6 +184,7 @@ func (s *site) readable(dir string) {
 		return
 	}
 	s.must(os.Chmod(dir, 0o755))
+	s.must(os.Chmod(filepath.Dir(dir), 0o755))
 	s.must(filepath.Walk(s.home.Dir, func(path string, _ os.FileInfo, err error) error {
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ import (
 func TestPowerLossAtEveryWrite(t *testing.T) {
 	var total losses
 	points := disktest.Sweep(t, []disktest.Fault{{Mode: disktest.CrashBefore}, {Mode: disktest.CrashHalf}}, func(f *disktest.Faulty) {
-		total.run(t, f, newRig(t, filepath.Join(quickDir(t), "home"), oldState))
+		total.run(t, f, newRig(t, "", oldState))
 	})
 	t.Logf("%d points", points)
 	total.log(t)
@@ -33,7 +33,7 @@ func TestPowerLossOfANewHomeAndAfterErrors(t *testing.T) {
 	var total losses
 	const eio = syscall.EIO
 	run := func(f *disktest.Faulty) {
-		r := newRig(t, filepath.Join(quickDir(t), "home"), "")
+		r := newRig(t, "", "")
 		r.must(os.Remove(r.home.Memory()))
 		r.must(os.Remove(r.home.Logs()))
 		total.run(t, f, r)
@@ -47,7 +47,7 @@ func TestPowerLossOfANewHomeAndAfterErrors(t *testing.T) {
 func TestPowerLossWhileTidying(t *testing.T) {
 	points := 0
 	disktest.Sweep(t, []disktest.Fault{{Mode: disktest.CrashBefore}, {Mode: disktest.CrashHalf}}, func(f *disktest.Faulty) {
-		r := newRig(t, filepath.Join(quickDir(t), "home"), crowded())
+		r := newRig(t, "", crowded())
 		defer os.RemoveAll(filepath.Dir(r.home.Dir))
 		power, err := disktest.NewPowerLoss(r.home.Dir)
 		r.must(err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rouse/agent/model/modeltest"
+	"rouse/internal/disk/disktest"
 	"rouse/scratchpad"
 )
 
@@ -30,9 +31,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	programDir = dir
-	code := m.Run()
+	disktest.Main(m)
 	os.RemoveAll(dir)
-	os.Exit(code)
 }
 
 // program builds the program once, and gives its path.

@@ -15,7 +15,7 @@ import (
 // Settling meets a fault at any of its writes, twice in a row, and then none: the
 // end is the same, to the byte, as if there had been no fault.
 func TestRecoveryMeetsFaultsTwice(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	ops := countOps(t, filepath.Join(base, "count"))
 	step := sweep.Of(19, 11, 1)
 	interrupted, points := 0, 0
@@ -52,7 +52,7 @@ func TestRecoveryMeetsFaultsTwice(t *testing.T) {
 // stays, and what the cycle noted is added to it, once, wherever that is
 // interrupted.
 func TestSettleAnEditWithoutSnapshot(t *testing.T) {
-	r := newRig(t, filepath.Join(quickDir(t), "home"), oldState)
+	r := newRig(t, "", oldState)
 	a, m := r.agent(unsynced{disk.OS{}}, whole...)
 	m.during = func(i int) {
 		if i == 3 {

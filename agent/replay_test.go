@@ -125,7 +125,7 @@ func TestRebuild(t *testing.T) {
 		if seed%3 == 0 {
 			state += "long: |\n" + strings.Repeat("  many words of an old memory <x>\n", 500)
 		}
-		r := newRig(t, quickDir(t)+"/home", state)
+		r := newRig(t, t.TempDir()+"/home", state)
 		r.must(os.WriteFile(r.home.Rules(), []byte("Be <brief> & kind.\n"), 0o600))
 		list := replies(rnd, 10)
 		if seed%4 == 1 {

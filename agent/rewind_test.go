@@ -195,7 +195,7 @@ func TestRewindCannot(t *testing.T) {
 // Whatever fails or wherever it dies: after the next wake memory and files are both as
 // they were before, or both as they were.
 func TestEveryFaultOfARewind(t *testing.T) {
-	base, runs, done := quickDir(t), 0, 0
+	base, runs, done := t.TempDir(), 0, 0
 	few := sweep.Of(faults(), faults()[:5], faults()) // each run is three cycles
 	points := disktest.Sweep(t, few, func(f *disktest.Faulty) {
 		runs++

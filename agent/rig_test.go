@@ -243,14 +243,3 @@ func (u unsynced) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, 
 	}
 	return unsyncedFile{f}, nil
 }
-
-// quickDir is a folder for many small files: in memory, where the machine has
-// such a place.
-func quickDir(t testing.TB) string {
-	dir, err := os.MkdirTemp("/dev/shm", "rouse")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}

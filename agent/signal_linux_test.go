@@ -31,7 +31,7 @@ func TestSignals(t *testing.T) {
 	slowest := time.Duration(0)
 	for _, tt := range tests {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-			s := newSite(t, filepath.Join(quickDir(t), "home"))
+			s := newSite(t, filepath.Join(t.TempDir(), "home"))
 			server := modeltest.New(tt.reply)
 			defer server.Close()
 			cmd := s.command(server, "run")
@@ -71,7 +71,7 @@ func (s *site) checkSignal(t *testing.T, at string, sig syscall.Signal) {
 // A child that the kernel kills, as it does when memory is short, is told as
 // that, and the cycle goes on.
 func TestKilledChildIsTold(t *testing.T) {
-	s := newSite(t, filepath.Join(quickDir(t), "home"))
+	s := newSite(t, filepath.Join(t.TempDir(), "home"))
 	server := replying(shellReply("kill -9 $$"), act("done", `{"summary":"seen"}`))
 	defer server.Close()
 	if code, text := s.run(server, "run"); code != 0 {

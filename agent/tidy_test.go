@@ -143,7 +143,7 @@ func TestArchiveThatCannotBeWritten(t *testing.T) {
 // that settles it: each task is in the memory or in the archive, once and in order,
 // and each line of the notes there or with those that were dropped.
 func TestTidyMeetsEveryFault(t *testing.T) {
-	base := quickDir(t)
+	base := t.TempDir()
 	all := faults()
 	kinds := sweep.Of([]disktest.Fault{{Mode: disktest.CrashHalf}, all[3]}, all[:8], all)
 	moved, settled := 0, 0

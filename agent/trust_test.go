@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"rouse/agent/trust"
@@ -14,7 +13,7 @@ import (
 // A server whose tools were accepted when it was first seen is known to the next
 // cycle although it killed the one that saw it.
 func TestKilledCycleHasSeenTheServer(t *testing.T) {
-	r := newRig(t, filepath.Join(quickDir(t), "home"), oldState)
+	r := newRig(t, "", oldState)
 	a, m := r.agent(unsynced{disk.OS{}}, whole...)
 	a.Boxes = []OpenBox{func(_ context.Context, host Host) Box {
 		if known := host.Known("notes"); known != nil {
@@ -47,7 +46,7 @@ func TestKilledCycleHasSeenTheServer(t *testing.T) {
 // What another hand changed keeps a home from waking, without a trace but the
 // refusal, and without the model's being asked.
 func TestChangedAddressIsNotAsked(t *testing.T) {
-	r := newRig(t, filepath.Join(quickDir(t), "home"), oldState)
+	r := newRig(t, "", oldState)
 	a, _ := r.agent(unsynced{disk.OS{}}, whole...)
 	if _, err := a.RunOnce(t.Context()); err != nil {
 		t.Fatal(err)

@@ -130,7 +130,7 @@ func TestAWorkspaceThatCannotBeKept(t *testing.T) {
 // Whatever fails, or wherever the cycle dies: after the next wake the newest version is
 // the workspace, and a cycle that acknowledged says where it is kept.
 func TestEveryFaultOfAVersion(t *testing.T) {
-	base, runs := quickDir(t), 0
+	base, runs := t.TempDir(), 0
 	points := disktest.Sweep(t, faults(), func(f *disktest.Faulty) {
 		runs++
 		r := newRig(t, filepath.Join(base, fmt.Sprint(runs)), oldState)

@@ -55,7 +55,7 @@ func (r *rig) checkVouched(id, context string) {
 func TestVouch(t *testing.T) {
 	r, id := unproven(t, forgedFact)
 	points := disktest.Sweep(t, []disktest.Fault{{Mode: disktest.CrashBefore}, {Mode: disktest.CrashHalf}, {Mode: disktest.CrashAfter}}, func(f *disktest.Faulty) {
-		dir := filepath.Join(quickDir(t), "home")
+		dir := filepath.Join(t.TempDir(), "home")
 		defer os.RemoveAll(filepath.Dir(dir))
 		again := copied(r, dir)
 		f.FS = unsynced{disk.OS{}}

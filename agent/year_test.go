@@ -22,7 +22,7 @@ import (
 func TestYear(t *testing.T) {
 	perDay := sweep.Of(24, 96, 96)
 	keep, days := sweep.Of(1, 1, 30), sweep.Of(3, 6, 365)
-	r := newRig(t, filepath.Join(quickDir(t), "home"), oldState)
+	r := newRig(t, "", oldState)
 	store := &retention.Store{Home: r.home, Policy: retention.Policy{Keep: time.Duration(keep) * 24 * time.Hour, KeepFailed: 90 * 24 * time.Hour}, Now: func() time.Time { return r.now }}
 	var took []time.Duration
 	var size, used []int64

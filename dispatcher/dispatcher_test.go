@@ -11,11 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rouse/internal/disk/disktest"
 	"rouse/internal/redact"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )
+
+func TestMain(m *testing.M) { disktest.Main(m) }
 
 // record is a journal in memory.
 type record struct {

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/scratchpad/observation"
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	disktest.Main(m)
 }
 
 // proxyVariable makes it a proxy before such a server, with its home there.

@@ -3,7 +3,11 @@ package scratchpad
 import (
 	"encoding/json"
 	"testing"
+
+	"rouse/internal/disk/disktest"
 )
+
+func TestMain(m *testing.M) { disktest.Main(m) }
 
 func num(s string) json.Number { return json.Number(s) }
 

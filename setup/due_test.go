@@ -12,6 +12,7 @@ import (
 	"rouse/agent/budget"
 	"rouse/agent/model/modeltest"
 	"rouse/agent/schedule"
+	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/internal/sweep"
 	"rouse/scratchpad/observation"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 		mcptest.Main("")
 		return
 	}
-	os.Exit(m.Run())
+	disktest.Main(m)
 }
 
 // limited is a home with these limits in which a slot is due, and its model; kept

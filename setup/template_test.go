@@ -8,8 +8,36 @@ import (
 
 	"rouse"
 	"rouse/agent/config"
+	"rouse/bench/o200k"
+	"rouse/home"
 	"rouse/internal/sandbox"
 )
+
+// The first request of a home as `rouse init` makes it stays small: it is paid for
+// in each iteration of each cycle. `go run ./bench` prints it as a table.
+func TestFirstRequest(t *testing.T) {
+	s, server := limited(t, "{}", false)
+	s.Home = home.Home{Dir: filepath.Join(t.TempDir(), "home")}
+	s.Environ = append(s.Environ, "OPENAI_BASE_URL="+server.URL())
+	if _, err := WriteTemplate(s.Home.Dir, s.Process); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(s.Home, s.Process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := cycle(t, s); r.Err != nil || r.Exit != 0 {
+		t.Fatalf("%+v", r)
+	}
+	parts, err := o200k.Of(server.Requests()[0].Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := parts[len(parts)-1]; all.Tokens > 1500 || len(parts) < 11 {
+		t.Errorf("%d tokens in %d parts: %v", all.Tokens, len(parts)-1, parts)
+	}
+	t.Log(parts)
+}
 
 // The template with its walls put up says what it means, and what is not kept.
 func TestWalled(t *testing.T) {

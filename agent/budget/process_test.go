@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		race(dir)
 		return
 	}
-	os.Exit(m.Run())
+	disktest.Main(m)
 }
 
 // race spends until nothing is left. Each request is told before it is sent, and

@@ -17,6 +17,8 @@ import (
 	"rouse/internal/disk/disktest"
 )
 
+func TestMain(m *testing.M) { disktest.Main(m) }
+
 // rig is a folder with a history.
 type rig struct {
 	testing.TB
@@ -25,13 +27,8 @@ type rig struct {
 	n    int
 }
 
-// newRig is one in memory, where the machine has such a place.
 func newRig(t testing.TB) *rig {
-	dir, err := os.MkdirTemp("/dev/shm", "rouse")
-	if err != nil {
-		dir = t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := t.TempDir()
 	r := &rig{TB: t, root: filepath.Join(dir, "workspace"), Store: Store{Dir: filepath.Join(dir, "logs", "history"), MaxFile: 1 << 20, MaxBytes: 64 << 20}}
 	r.must(os.MkdirAll(r.root, 0o700))
 	r.must(os.MkdirAll(filepath.Dir(r.Dir), 0o700))

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(n.Deliver(context.Background()))
 		return
 	}
-	os.Exit(m.Run())
+	disktest.Main(m)
 }
 
 // rig is a home with a file as its sink.

@@ -24,6 +24,8 @@ import (
 	"rouse/tools"
 )
 
+func TestMain(m *testing.M) { disktest.Main(m) }
+
 // rig is a home in which cycles are recorded.
 type rig struct {
 	t    testing.TB

@@ -19,6 +19,8 @@ import (
 	"rouse/journal"
 )
 
+func TestMain(m *testing.M) { disktest.Main(m) }
+
 const day = 24 * time.Hour
 
 var now = time.Date(2026, 4, 30, 12, 0, 0, 0, time.UTC)
@@ -42,14 +44,7 @@ type farm struct {
 }
 
 func newFarm(t testing.TB) *farm {
-	dir := t.TempDir()
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() { // many small files
-		if dir, err = os.MkdirTemp("/dev/shm", "retention"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { os.RemoveAll(dir) })
-	}
-	h := home.Home{Dir: dir}
+	h := home.Home{Dir: t.TempDir()}
 	f := &farm{t: t, Logs: h.Logs(), Memory: h.Memory(), Store: Store{
 		Home: h, Policy: Policy{Keep: 30 * day, KeepFailed: 90 * day}, Now: func() time.Time { return now },
 	}}

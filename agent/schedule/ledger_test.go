@@ -17,6 +17,8 @@ import (
 	"rouse/internal/sweep"
 )
 
+func TestMain(m *testing.M) { disktest.Main(m) }
+
 // desk is a ledger whose clock and processes a test holds.
 type desk struct {
 	*Ledger

@@ -16,11 +16,14 @@ import (
 
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 	"rouse/internal/redact"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/tools"
 )
+
+func TestMain(m *testing.M) { disktest.Main(m) }
 
 // rig is a home with cycles, a minute apart.
 type rig struct {

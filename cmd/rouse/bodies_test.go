@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"rouse/agent/model"
 	"rouse/agent/model/modeltest"
 	"rouse/internal/sweep"
@@ -242,7 +240,7 @@ func (r *rig) unchanged(b body) {
 	}
 	for _, d := range scratchpad.Diff(before, s) {
 		if d.Key != "notes" && d.Key != "last_updated" && (d.Key != "completed_tasks" || b.exit != 0) {
-			r.t.Errorf("%s was changed: %s", d.Key, cmp.Diff(d.Before, d.After))
+			r.t.Errorf("%s was changed: %+v, was %+v", d.Key, d.After, d.Before)
 		}
 	}
 }

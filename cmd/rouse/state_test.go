@@ -3,12 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"rouse/internal/sweep"
 	"rouse/scratchpad"
@@ -176,8 +175,8 @@ func TestHostileKeys(t *testing.T) {
 			t.Fatal(got.stderr)
 		}
 	}
-	if diff := cmp.Diff(first, r.found(t, keys)); diff != "" {
-		t.Error(diff)
+	if last := r.found(t, keys); !reflect.DeepEqual(first, last) {
+		t.Errorf("%v, was %v", last, first)
 	}
 	if text := r.read("scratchpad/active.yaml"); strings.Contains(text, "beside") {
 		t.Errorf("half of an update: %.300q", text)

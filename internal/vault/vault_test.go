@@ -22,6 +22,8 @@ import (
 	"rouse/internal/sweep"
 )
 
+func TestMain(m *testing.M) { disktest.Main(m) }
+
 func in(dir string) Vault {
 	return Vault{FS: disk.OS{}, File: filepath.Join(dir, "vault.age"), KeyFile: filepath.Join(dir, "vault.key")}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse/internal/disk/disktest"
 	"rouse/internal/killtest"
 	"rouse/internal/proc"
 )
@@ -36,7 +37,8 @@ var programs = map[string]func(dir string) error{
 func TestMain(m *testing.M) {
 	name := os.Getenv(programEnv)
 	if name == "" {
-		os.Exit(m.Run())
+		disktest.Main(m)
+		return
 	}
 	if err := programs[name](os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

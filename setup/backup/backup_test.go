@@ -31,6 +31,8 @@ import (
 	"rouse/tools"
 )
 
+func TestMain(m *testing.M) { disktest.Main(m) }
+
 // script is a model that answers with these actions, and then says done.
 type script []string
 

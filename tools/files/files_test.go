@@ -15,8 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 	"rouse/tools"
 )
+
+func TestMain(m *testing.M) { disktest.Main(m) }
 
 // call runs a tool, and gives its content whichever way it came.
 func call(t *testing.T, f Folder, tool string, args map[string]any) (tools.Result, string) {

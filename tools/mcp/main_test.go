@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/tools"
 	"rouse/tools/mcp/mcptest"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		drive(os.Args[len(os.Args)-1])
 		return
 	}
-	os.Exit(m.Run())
+	disktest.Main(m)
 }
 
 // rig is a folder with servers.

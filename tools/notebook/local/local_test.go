@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/notebooktest"
@@ -24,11 +25,10 @@ var environment shared
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "6") // they mostly wait; on the command line -parallel beats this
-	code := m.Run()
+	disktest.Main(m)
 	if environment.dir != "" {
 		os.RemoveAll(environment.dir)
 	}
-	os.Exit(code)
 }
 
 func environ() []string { return proc.Environ(os.Environ()) }

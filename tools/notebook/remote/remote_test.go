@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/tools/notebook"
 	"rouse/tools/notebook/local"
@@ -29,11 +30,10 @@ var environment shared
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "6") // they mostly wait; on the command line -parallel beats this
-	code := m.Run()
+	disktest.Main(m)
 	if environment.dir != "" {
 		os.RemoveAll(environment.dir)
 	}
-	os.Exit(code)
 }
 
 func (s *shared) venv(t testing.TB) string {
