@@ -11,6 +11,7 @@ import (
 
 	"rouse/internal/text"
 	"rouse/scratchpad"
+	"rouse/tools"
 )
 
 // Proof is how tasks are checked. The zero value checks none.
@@ -44,6 +45,9 @@ func (d *Dispatcher) refused(ctx context.Context, step int) error {
 	if err != nil || len(failed) == 0 {
 		return err
 	}
+	if err := d.Learn(step, d.quoted(step)); err != nil {
+		return err
+	}
 	again := d.calls == d.since && slices.ContainsFunc(failed, func(u Unmet) bool {
 		return slices.ContainsFunc(d.unmet, func(was Unmet) bool { return was.Check == u.Check })
 	})
@@ -54,6 +58,15 @@ func (d *Dispatcher) refused(ctx context.Context, step int) error {
 	}
 	return refusef("not done: Rouse tested the task's checks, and this does not hold: %s. Mend it and call done again; "+
 		"done again without a call of a tool before it ends the cycle, and the task has failed", unmet(failed))
+}
+
+// quoted is where what a check saw may be from: as a process's, nobody watches it.
+func (d *Dispatcher) quoted(step int) []string {
+	if d.Past != nil {
+		then, _ := d.Past(step) // why there is nothing is met when the call ends
+		return then.From
+	}
+	return d.watch(tools.Tool{Name: "shell"}, tools.Call{})(tools.Result{})
 }
 
 func unmet(list []Unmet) string { return text.Join(list, "; ", Unmet.String) }
