@@ -36,11 +36,16 @@ func (c *cycle) park(a dispatcher.Asked) (said journal.Approval, err error) {
 		Rule: a.Decision.Rule + ": " + a.Decision.Why, Said: c.Redact.String(a.Said), Origin: a.Call.Origins, Read: a.Read,
 	}
 	id, err := c.Approvals.Park(e)
-	if err == nil {
+	if c.asks++; err == nil && c.asks == maxTold {
+		c.tellPeople("approvals of "+c.id, fmt.Sprintf("cycle %s asks %d calls and more: rouse approvals", c.id, c.asks))
+	} else if err == nil && c.asks < maxTold {
 		c.tellPeople("approval "+id, fmt.Sprintf("%s asks: %s (%s): rouse approvals approve %s", id, e.Call(), text.Line(e.Rule, 200), id))
 	}
 	return journal.Approval{ID: id, Decision: "asked", Why: a.Decision.Why}, err
 }
+
+// maxTold is how many calls of one cycle people are told of.
+const maxTold = 20
 
 func (c *cycle) tellPeople(key, said string) {
 	if c.Notify != nil {
@@ -147,9 +152,29 @@ func (c *cycle) outcome(ctx context.Context, e *approval.Entry, a *journal.Appro
 	case state != approval.Approved:
 		a.Decision = state
 	default:
+		if e.Carried = c.begun(e); e.Carried != "" {
+			return c.outcome(ctx, e, a)
+		}
 		return c.carry(ctx, e, a)
 	}
 	return nil
+}
+
+// begun is the cycle that set about to carry a call out, though the file has forgotten it, as
+// it was put back or saved from an old window.
+func (c *cycle) begun(e *approval.Entry) string {
+	ids, _ := c.Home.Cycles(0)
+	for _, id := range ids {
+		if id < e.Cycle {
+			break
+		}
+		for l := range journal.Read(c.Home.Journal(id)) {
+			if d, ok := l.Data.(*journal.Intent); ok && d.Approval == e.ID {
+				return id
+			}
+		}
+	}
+	return ""
 }
 
 // carry carries out what was approved, once: that it is begun is on the disk before.
@@ -159,8 +184,8 @@ func (c *cycle) carry(ctx context.Context, e *approval.Entry, a *journal.Approva
 		a.Decision, a.Why = approval.Impossible, why
 		return nil
 	}
-	if err := cmp.Or(c.stopped(), context.Cause(ctx), c.dispatcher.Room()); err != nil {
-		return err
+	if err := cmp.Or(c.stopped(), context.Cause(ctx)); err != nil {
+		return err // but not for a full memory, of which only the model could make less
 	}
 	err := c.spend(ctx, action)
 	if err == nil {
@@ -258,7 +283,7 @@ func Waits(h home.Home, f *approval.File, task string) (answered, waits bool) {
 	}
 	list, err := f.Load()
 	if err != nil {
-		list = &approval.List{} // nothing can be answered
+		return true, false // of which a cycle tells people
 	}
 	answered = slices.ContainsFunc(list.Entries, func(e *approval.Entry) bool { return e.Outcome == "" && e.State(f.Time()) != approval.Open })
 	s, _, failed := h.Load()
@@ -267,7 +292,7 @@ func Waits(h home.Home, f *approval.File, task string) (answered, waits bool) {
 	}
 	for _, t := range s.Pending() {
 		for _, id := range dispatcher.Waits(t) {
-			if e, missing := list.Find(id); err == nil && (missing != nil || e.Outcome != "") {
+			if e, missing := list.Find(id); missing != nil || e.Outcome != "" {
 				return false, false
 			}
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"rouse/agent/approval"
 	"rouse/agent/model"
+	"rouse/agent/notify"
 	"rouse/dispatcher/policy"
 	"rouse/internal/disk"
 	"rouse/journal"
@@ -149,4 +151,72 @@ type modelFunc func(context.Context, model.Request) (model.Reply, error)
 
 func (f modelFunc) Reply(ctx context.Context, req model.Request) (model.Reply, error) {
 	return f(ctx, req)
+}
+
+// What was carried out is not again where the file is put back, nor asked again what was
+// denied; nobody flooded; a file that cannot be read is told of; a reset withdraws all.
+func TestApprovalsAgain(t *testing.T) {
+	r := newRig(t, "", "current_task: push it\n")
+	cycle := func(outcome string, replies ...string) {
+		a, _ := r.consented(nil, policy.Ask, replies...)
+		a.Notify = &notify.Notifier{Path: r.home.Told(), Home: r.home.Dir, Sinks: []notify.Sink{{File: "told"}}}
+		r.runs(a, outcome)
+	}
+	last := func() *approval.Entry {
+		list, err := r.approvals(nil).Load()
+		r.must(err)
+		return list.Entries[len(list.Entries)-1]
+	}
+	answer := func(decision string) {
+		_, err := r.approvals(nil).Answer(last().ID, decision, "anna", "")
+		r.must(err)
+	}
+	done := act("done", `{"summary":"asked"}`)
+	cycle(journal.Waiting, act("effect", `{"label":"a"}`), done)
+	answer(approval.Approve)
+	old := r.read(r.home.Approvals())
+	cycle(journal.Done, done)
+	r.must(os.WriteFile(r.home.Approvals(), []byte(old), 0o600))
+	cycle(journal.Idle)
+	if e := last(); len(r.ran) != 1 || !strings.HasPrefix(e.Outcome, approval.Carried) {
+		t.Errorf("%v %+v", r.ran, e)
+	}
+	r.must(os.WriteFile(r.home.Active(), []byte("current_task: push it\n"), 0o600))
+	cycle(journal.Waiting, act("effect", `{"label":"b"}`), done)
+	answer(approval.Deny)
+	id := last().ID
+	cycle(journal.Done, act("effect", `{"label":"b"}`), done)
+	if last().ID != id || !strings.Contains(r.active(), "effect was denied as "+id) {
+		t.Error(r.active())
+	}
+	r.must(os.WriteFile(r.home.Active(), []byte("current_task: push it\n"), 0o600))
+	many := make([]string, maxTold+5)
+	for i := range many {
+		many[i] = act("effect", fmt.Sprintf(`{"label":"many %d"}`, i))
+	}
+	a, _ := r.consented(nil, policy.Ask, append(many, done)...)
+	a.MaxIterations = 100
+	a.Notify = &notify.Notifier{Path: r.home.Told(), Home: r.home.Dir, Sinks: []notify.Sink{{File: "told"}}}
+	r.runs(a, journal.Waiting)
+	if n := strings.Count(r.read(filepath.Join(r.home.Dir, "told")), `"kind":"approval"`); n != maxTold+2 {
+		t.Errorf("told %d times", n)
+	}
+	good := r.read(r.home.Approvals())
+	r.must(os.WriteFile(r.home.Approvals(), []byte(strings.Replace(good, `decision: ""`, "decision: maybe", 1)), 0o600))
+	if answered, waits := Waits(r.home, r.approvals(nil), ""); !answered || waits {
+		t.Error("nobody is told that it cannot be read")
+	}
+	cycle(journal.Waiting)
+	if !strings.Contains(r.read(filepath.Join(r.home.Dir, "told")), "decision is approve or deny, not maybe") {
+		t.Error("nobody was told")
+	}
+	r.must(os.WriteFile(r.home.Approvals(), []byte(good+"# "+strings.Repeat("x", 2<<20)), 0o600))
+	answer(approval.Approve)
+	if _, err := r.approvals(nil).Park(approval.Entry{Tool: "effect", Args: "{}"}); err == nil {
+		t.Error("the file grows")
+	}
+	_, err := a.Reset(false)
+	if r.must(err); last().State(r.now) != approval.Withdrawn {
+		t.Errorf("%+v", last())
+	}
 }

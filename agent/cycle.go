@@ -34,6 +34,7 @@ type cycle struct {
 	others    []Target        // models that were not asked yet
 	fallback  *journal.Model  // the one that is asked in place of the first
 	remarked  string          // of the inbox
+	asks      int             // of people
 }
 
 // newCycle makes a cycle whose tools are not open yet, writing to a journal.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 
+	"rouse/agent/approval"
 	"rouse/agent/history"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -26,6 +27,8 @@ func (k *Keeper) Reset(clean bool) (string, error) {
 	defer unlock()
 	settleErr := k.settleOrGiveUp()
 	to, err := k.setAside()
+	asked := approval.File{Path: k.Home.Approvals(), Lock: k.Home.ApprovalsLock(), Disk: k.Disk, Now: k.Now}
+	err = cmp.Or(err, asked.Withdraw("the home was reset"))
 	if clean {
 		err = cmp.Or(err, settleErr)
 	}

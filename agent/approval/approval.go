@@ -103,6 +103,7 @@ const (
 	maxOpen  = 500
 	maxEnded = 1000 - maxOpen
 	maxArgs  = 64 << 10
+	maxText  = 2 << 20 // of which more can be asked
 	maxBytes = 64 << 20
 	keep     = 30 * 24 * time.Hour
 	patience = 10 * time.Second
@@ -228,12 +229,13 @@ func (l *List) add(e *Entry) {
 
 // drop takes out what ended long ago, and the oldest of what is too much.
 func (l *List) drop(now time.Time) {
-	ended := 0
+	ended, size := 0, 0
 	for i, e := range slices.Backward(l.Entries) {
 		if e.Outcome == "" {
 			continue
 		}
-		if ended++; ended > maxEnded || now.Sub(e.Expires) > keep {
+		size += len(e.Args)
+		if ended++; ended > maxEnded || size > maxText/2 || now.Sub(e.Expires) > keep {
 			l.Entries, l.dirty = slices.Delete(l.Entries, i, i+1), true
 			l.doc.Content[0].Content = slices.Delete(l.doc.Content[0].Content, i, i+1)
 		}
@@ -283,16 +285,20 @@ func (f *File) Park(e Entry) (id string, err error) {
 		now, open := f.Time(), 0
 		e.Asked, e.Expires, e.SHA256 = now.Truncate(time.Second), now.Add(f.Expire).Truncate(time.Second), Sum(e.Tool, e.Args)
 		for _, old := range l.Entries {
-			if state := old.State(now); state != Open && state != Approved {
+			state, same := old.State(now), old.SHA256 == e.SHA256 && old.Schema == e.Schema
+			switch {
+			case same && old.Decision == Deny && now.Before(old.Expires):
+				return fmt.Errorf("%s was denied as %s, and is not asked again until %s", e.Tool, old.ID, old.Expires.Local().Format(time.DateTime))
+			case state != Open && state != Approved:
 				continue
-			}
-			if open++; old.SHA256 == e.SHA256 && old.Schema == e.Schema {
+			case same:
 				id = old.ID
 				return nil
 			}
+			open++
 		}
-		if open >= maxOpen {
-			return fmt.Errorf("%d calls wait for an answer already", open)
+		if open >= maxOpen || len(l.text) > maxText {
+			return fmt.Errorf("%d calls wait for an answer already, in a file of %d bytes", open, len(l.text))
 		}
 		id = l.free(Sum(e.SHA256, e.Cycle, e.Asked.String()))
 		e.ID = id
@@ -300,6 +306,22 @@ func (f *File) Park(e Entry) (id string, err error) {
 		return nil
 	})
 	return id, err
+}
+
+// Withdraw ends all calls of which nobody was told, unless there is no file.
+func (f *File) Withdraw(why string) error {
+	if !disk.Exists(f.Path) {
+		return nil
+	}
+	return f.Update(func(l *List) error {
+		for _, e := range l.Entries {
+			if e.Outcome == "" {
+				e.Outcome = Withdrawn + ": " + why
+				l.Set(e)
+			}
+		}
+		return nil
+	})
 }
 
 // free is a short id that no other one begins with, of letters that make no word: to YAML
