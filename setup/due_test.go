@@ -12,7 +12,6 @@ import (
 	"rouse/agent/budget"
 	"rouse/agent/model/modeltest"
 	"rouse/agent/schedule"
-	"rouse/internal/disk/disktest"
 	"rouse/internal/proc"
 	"rouse/internal/sweep"
 	"rouse/scratchpad/observation"
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 		mcptest.Main("")
 		return
 	}
-	disktest.Main(m)
+	os.Exit(m.Run())
 }
 
 // limited is a home with these limits in which a slot is due, and its model; kept

@@ -35,7 +35,6 @@ func TestBrokenBubblewrap(t *testing.T) {
 	if !sandbox.Look().Tracing {
 		t.Skip("processes cannot be traced here")
 	}
-	t.Setenv("TMPDIR", "/tmp") // not in memory: a box has a /dev/shm of its own
 	s, person := place(t, "posture: careful")
 	bin := filepath.Join(person, "bin")
 	bwrap := filepath.Join(bin, "bwrap")
@@ -92,7 +91,6 @@ func kept(t *testing.T, h home.Home) (f found) {
 
 // A process that met a limit of the sandbox says which.
 func TestLimitsOfASandbox(t *testing.T) {
-	t.Setenv("TMPDIR", "/tmp")
 	s, _ := place(t, "posture: careful\nsandbox: {cpu: 1s, file_size: 1MiB}")
 	if w, err := s.Walls(); err != nil || !w.System.Confines() {
 		t.Skip("nothing can confine a process here", err)
