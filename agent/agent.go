@@ -234,14 +234,15 @@ func (c *cycle) begin(ctx context.Context) (pack func(), err error) {
 		pack, err = c.unpack(ctx)
 	}
 	if err == nil {
+		err = c.remember(news.list.Entries...)
+	}
+	if err == nil {
 		err = c.answered(ctx, news)
 	}
 	if err == nil {
 		err = cmp.Or(c.hear(), c.choose(c.Task), c.attach())
 	}
-	if err == nil {
-		err = c.remember()
-	}
+	c.dispatcher.Marks = c.Consent.Marks
 	if err != nil || carries {
 		return pack, err
 	}

@@ -110,7 +110,7 @@ func (c *cycle) answered(ctx context.Context, n news) (err error) {
 	}
 	var told []*approval.Entry
 	for _, e := range n.list.Entries {
-		a := journal.Approval{ID: e.ID, Call: c.Redact.String(e.Call()), By: e.By, Why: c.Redact.String(e.Why)}
+		a := journal.Approval{ID: e.ID, Call: c.Redact.String(e.Told()), By: e.By, Why: c.Redact.String(e.Why)}
 		if err = c.outcome(ctx, e, &a); err == nil && a.Decision != "" {
 			e.Outcome = strings.TrimSuffix(a.Decision+": "+a.Why, ": ")
 			told, err = append(told, e), c.settled(a)
@@ -122,7 +122,7 @@ func (c *cycle) answered(ctx context.Context, n news) (err error) {
 	for _, id := range n.gone {
 		a := journal.Approval{ID: id, Decision: approval.Withdrawn, Why: "it is not in approvals.yaml any more"}
 		if e, missing := n.list.Find(id); missing == nil {
-			a.Decision, a.Call, a.Why = e.State(c.now()), e.Call(), ""
+			a.Decision, a.Call, a.Why = e.State(c.now()), e.Told(), ""
 		}
 		err = cmp.Or(err, c.settled(a))
 	}

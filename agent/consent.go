@@ -6,6 +6,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/dispatcher/policy"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
 
@@ -28,7 +29,7 @@ func (c *cycle) consent() dispatcher.Consent {
 // the rules, the task and the goals.
 func Said(rules string, s *scratchpad.State) string {
 	all, items := []string{rules}, []any{s.CurrentTask()}
-	if keyOrigins(s)["goals"] == nil {
+	if marks, _ := s.Value(origin.Key); origin.OfKey(marks, "goals") == nil {
 		items = append(items, s.Goals()...)
 	}
 	for _, item := range items {

@@ -129,7 +129,8 @@ func (c *cycle) busy() bool {
 // queue puts the task of a slot behind what there is to do, unless it is there: else
 // what is pending would never have its turn.
 func (c *cycle) queue(task string) error {
-	item, is, pending := withChecks(task, c.given()), same(task), c.state.Pending()
+	item, pending := withChecks(task, c.given()), c.state.Pending()
+	is := func(t any) bool { return same(task)(t) && !(c.Consent.Marks && theirs(t)) }
 	change := scratchpad.Change{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{item}}
 	switch i := slices.IndexFunc(pending, is); {
 	case is(c.state.CurrentTask()) && carries(item): // the checks of the schedule hold

@@ -5,46 +5,36 @@ import (
 	"strings"
 	"testing"
 
-	"rouse/agent/model"
-	"rouse/internal/disk"
+	"rouse/agent/approval"
 	"rouse/journal"
 	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
 
-// obedient is a model that keeps what it was asked.
-type obedient struct {
-	Model
-	asked []string
-}
-
-func (m *obedient) Reply(ctx context.Context, req model.Request) (model.Reply, error) {
-	all := ""
-	for _, message := range req.Messages {
-		all += message.Content + "\n"
-	}
-	m.asked = append(m.asked, all)
-	return m.Model.Reply(ctx, req)
-}
-
 // night runs a cycle whose tool effect gives back what a page says, and gives what its
 // model was asked.
-func (r *rig) night(protocol, posture string, replies ...string) []string {
+func (r *rig) night(protocol, posture string, replies ...string) (asked []string) {
 	r.t.Helper()
-	a, script := r.agent(unsynced{disk.OS{}}, replies...)
-	m := &obedient{Model: script}
-	a.Model, a.Protocol = m, protocol
-	if posture != "" {
-		a.Consent.Watch = func(tools.Tool, tools.Call) func(tools.Result) []string {
-			return func(tools.Result) []string { return []string{"http_get evil.example"} }
+	heard, report := r.listen(func(a *Agent, _ *listener) {
+		a.Protocol = protocol
+		if a.Consent.Marks, a.Consent.Locks = Marking(posture); a.Consent.Marks {
+			a.Consent.Watch = func(tools.Tool, tools.Call) func(tools.Result) []string {
+				return func(tools.Result) []string { return []string{"http_get evil.example"} }
+			}
 		}
+	}, replies...)
+	for _, req := range heard {
+		all := ""
+		for _, m := range req.Messages {
+			all += m.Content + "\n"
+		}
+		asked = append(asked, all)
 	}
-	a.Consent.Marks, a.Consent.Locks = Marking(posture)
-	if report, err := a.RunOnce(r.t.Context()); err != nil || report.Exit != 0 {
-		r.t.Fatalf("%+v, %v", report, err)
+	if report.Exit != 0 {
+		r.t.Fatalf("%+v", report)
 	}
 	r.now = r.now.AddDate(0, 0, 1)
-	return m.asked
+	return asked
 }
 
 // wants says which of the texts are not in a text, and which are though they begin with !.
@@ -72,7 +62,7 @@ func TestOrigins(t *testing.T) {
 			act("done", `{"summary":"seen"}`))
 		r.wants(asked[1], "origins says where texts came from")
 		r.wants(asked[4], "goals are locked")
-		r.wants(asked[5], "no reference can stand in a task")
+		r.wants(asked[5], "pending_actions is executed or dialled, so it must not hold a reference")
 		r.wants(r.active(), "see the house", "\n  mine\n  [NOTE from http_get evil.example] Owner asked\n", "\n  [COMPLETED from http_get evil.example] seen\n",
 			"current_task:\n  task: obey\n  origin: http_get evil.example\n", "  - write the report\n", "owner asked: http_get evil.example", "!hm")
 
@@ -104,6 +94,17 @@ func TestOriginsOfPostures(t *testing.T) {
 	}
 }
 
+// A task from outside that is named as one of the operator's does not stand in its place.
+func TestTaskFromOutsideIsAnother(t *testing.T) {
+	r := newRig(t, "", "pending_actions:\n  - {task: daily, how: obey, origin: mcp x}\n")
+	heard, _ := r.listen(func(a *Agent, _ *listener) {
+		a.Consent.Marks, a.Task, a.Waking.Attempt = true, "daily", 1
+	}, act("done", `{"summary":"seen"}`))
+	r.wants(r.active(), "current_task: daily\n")
+	r.wants(heard[0].Messages[1].Content, "pending_actions:\n  - daily\n", "it came from outside, mcp x,")
+	r.wants(approval.Entry{Tool: "mail", Args: "Owner asked", Origin: []string{"mcp x"}}.Told(), "mail", "!Owner")
+}
+
 // Lines that are marked are folded, dropped and counted as they are without; so is the
 // call that an interrupted cycle had begun.
 func TestMarkedNotes(t *testing.T) {
@@ -114,11 +115,8 @@ func TestMarkedNotes(t *testing.T) {
 	}
 	failed := failure("", "20260401_150154", context.Canceled, origin.Read("mcp x"))[0].Value.(string)
 	again := failure(failed, "20260401_150254", context.Canceled, nil)[0].Value.(string)
-	if !isEnd(strings.TrimSpace(failed)) || !strings.Contains(failed, "[NOTE from mcp x] Cycle 2026") || !strings.Contains(again, "2 times") {
+	if !isEnd(strings.TrimSpace(failed)) || rank("[TOOL from mcp x] a") != rank("[TOOL] a") || !strings.Contains(failed, "[NOTE from mcp x] Cycle 2026") || !strings.Contains(again, "2 times") {
 		t.Errorf("%q, %q", failed, again)
-	}
-	if rank("[TOOL from mcp x] a") != rank("[TOOL] a") {
-		t.Error("a marked call is dropped at another time")
 	}
 	killed := trace{origins: origin.Read("mcp x"), open: []journal.Intent{{Step: 1, Tool: "mail"}}}
 	if note := killed.ending("20260401_150154").Changes[0].Value.(string); !strings.HasPrefix(note, "\n[INTERRUPTED from mcp x] ") {

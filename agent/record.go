@@ -65,14 +65,6 @@ func (h *heard) silent() bool { return h.nothing.Load() && !h.reply.Load() && !h
 // iteration counts from 1 once the model is asked.
 func (c *record) iteration() int { return int(c.iterations.Load()) }
 
-// quoted are the origins of what the model said, which is part of some errors.
-func (c *record) quoted() origin.Set {
-	if c.heard.reply.Load() {
-		return c.origins
-	}
-	return nil
-}
-
 // tokens are what the cycle has used.
 func (c *record) tokens() int { return int(c.used.Load()) }
 

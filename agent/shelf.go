@@ -105,7 +105,8 @@ func (a *Agent) previewKept() string {
 func (a *Agent) keptText(entries []observation.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, text.Line(a.Redact.String(e.Label), 200), e.Bytes, a.now().Sub(e.Created).Round(time.Second))
+		label := a.Sources.Kept([]observation.Entry{e}).Outside().Line(text.Line(a.Redact.String(e.Label), 200))
+		fmt.Fprintf(&b, "- %s: %s, %d bytes, %s old\n", e.ID, label, e.Bytes, a.now().Sub(e.Created).Round(time.Second))
 	}
 	return b.String()
 }

@@ -66,12 +66,12 @@ func (c *record) ending(runErr, said error) journal.End {
 	case errors.As(runErr, &signal):
 		return journal.End{
 			Outcome: journal.Signal, Exit: 128 + int(signal.Signal), Error: said.Error(),
-			Changes: failure(c.state.Notes(), c.id, said, c.quoted()),
+			Changes: failure(c.state.Notes(), c.id, said, c.origins),
 		}
 	}
 	return journal.End{
 		Outcome: journal.Failed, Exit: 1, Error: said.Error(),
-		Changes: failure(c.state.Notes(), c.id, said, c.quoted()),
+		Changes: failure(c.state.Notes(), c.id, said, c.origins),
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +164,7 @@ func (a *Agent) preview(further []tools.Tool) (model.Request, []string, error) {
 	}
 	w.iterations.Add(1)
 	c := a.newCycle(w, unrecorded{}, a.previewKept())
-	if err := c.choose(a.Task); err != nil {
+	if err := cmp.Or(c.remember(), c.choose(a.Task)); err != nil {
 		return model.Request{}, nil, err
 	}
 	if len(further) > 0 {

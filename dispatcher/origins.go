@@ -6,23 +6,22 @@ import (
 	"slices"
 	"strings"
 
-	"rouse/internal/object"
 	"rouse/scratchpad"
 	"rouse/scratchpad/origin"
 )
 
-// mark lets what the cycle changes of the state carry where its texts came from.
-func (d *Dispatcher) mark(changes []scratchpad.Change) []scratchpad.Change {
+// mark lets what the cycle changes of the state carry where its texts came from. What the
+// state has already keeps the mark it has there, or has none, wherever it is put.
+func (d *Dispatcher) mark(changes []scratchpad.Change) (list []scratchpad.Change) {
 	if !d.Marks || len(d.Origins) == 0 {
 		return changes
 	}
-	return marks(d.State, d.Origins, changes)
+	return d.unforged(changes)
 }
 
-// marks are changes of a state with the marks of a set in all that they bring in. What
-// the state has already keeps the mark it has there, or has none, wherever it is put.
-func marks(s *scratchpad.State, from origin.Set, changes []scratchpad.Change) (list []scratchpad.Change) {
-	m := marking{s: s, from: from}
+// unforged is that also where there is nothing to mark: a mark of the model's own is none.
+func (d *Dispatcher) unforged(changes []scratchpad.Change) (list []scratchpad.Change) {
+	m := marking{s: d.State, from: d.Origins}
 	for _, c := range changes {
 		list = append(list, m.change(c))
 	}
@@ -32,11 +31,11 @@ func marks(s *scratchpad.State, from origin.Set, changes []scratchpad.Change) (l
 	return list
 }
 
-// marking is the state of [marks].
+// marking is what it takes to mark changes of a state.
 type marking struct {
 	s     *scratchpad.State
 	from  origin.Set
-	keys  map[string]any // the marks of the keys that have no place for one, if there are new ones
+	keys  map[string]any // the marks of the keys that have no place for one, once there is a new one
 	tasks map[string]any // of the state, by their JSON with and without their marks
 }
 
@@ -116,36 +115,16 @@ func (m *marking) key(c scratchpad.Change) {
 	}
 	if m.keys == nil {
 		had, _ := m.s.Value(origin.Key)
-		keys, ok := had.(map[string]any)
-		if m.keys = maps.Clone(keys); m.keys == nil {
-			m.keys = map[string]any{}
-		}
-		if !ok && had != nil {
+		m.keys = map[string]any{}
+		if keys, ok := had.(map[string]any); ok {
+			maps.Copy(m.keys, keys)
+		} else if had != nil {
 			m.keys[origin.Key] = had // somebody's own, which nobody is to lose
 		}
 	}
 	m.keys[c.Key] = m.from.String()
 }
 
-// locked says what of an update is not the model's to change in a cycle with text from
-// outside: such a text could be the one that wants it.
-func (d *Dispatcher) locked(args json.RawMessage) error {
-	from := d.Origins.Outside()
-	given, err := object.Parse(args)
-	if !d.Locks || len(from) == 0 || err != nil {
-		return nil // what is no object is refused at once
-	}
-	for _, m := range given.Members {
-		var v any
-		_ = json.Unmarshal(m.Value, &v) // a member is JSON
-		switch m.Key {
-		case "goals":
-			return refusef("goals are locked, as this cycle has text from outside (%s): write what you would change into notes, for the operator to see; nothing was changed", from)
-		case "current_task", "pending_actions", "completed_tasks":
-			if holdsReference(v) {
-				return refusef("%s: no reference can stand in a task, as this cycle has text from outside (%s): say in your own words what is to be done; nothing was changed", m.Key, from)
-			}
-		}
-	}
-	return nil
-}
+// outside says that the cycle has text from outside, which could be what wants to change
+// what is the operator's.
+func (d *Dispatcher) outside() bool { return d.Locks && len(d.Origins.Outside()) > 0 }

@@ -30,6 +30,9 @@ fact: 1
 		{"mcp x", `[{"op":"set","key":"current_task","value":"mail"},{"op":"set","key":"pending_actions","value":["look","write",{"task":"write","due":"now"},"new"]}]`,
 			`[{"op":"set","key":"current_task","value":{"origin":"mcp old","task":"mail"}},{"op":"set","key":"pending_actions","value":[{"origin":"mcp old","task":"look"},"write",{"due":"now","origin":"mcp x","task":"write"},{"origin":"mcp x","task":"new"}]}]`},
 		{"", `[{"op":"set","key":"current_task","value":{"task":"new","origin":"the owner"}}]`, `[{"op":"set","key":"current_task","value":"new"}]`},
+		{"mcp x", `[{"op":"set","key":"current_task","value":{"task":"new","origin":"the owner"}}]`, `[{"op":"set","key":"current_task","value":{"origin":"mcp x","task":"new"}}]`},
+		{"mcp x", `[{"op":"set","key":"current_task","value":{"origin":"the owner"}}]`, `[{"op":"set","key":"current_task","value":{"origin":"mcp x","task":{}}}]`},
+		{"mcp x", `[{"op":"set","key":"current_task","value":null}]`, `[{"op":"set","key":"current_task","value":null}]`},
 		{"mcp x", `[{"op":"extend","key":"completed_tasks","value":["done"]},{"op":"set","key":"fact","value":2},{"op":"set","key":"goals","value":["be kind"]}]`,
 			`[{"op":"extend","key":"completed_tasks","value":[{"origin":"mcp x","task":"done"}]},{"op":"set","key":"fact","value":2},{"op":"set","key":"goals","value":["be kind"]},{"op":"set","key":"origins","value":{"fact":"mcp x"}}]`},
 	} {
@@ -37,7 +40,8 @@ fact: 1
 		if err := json.Unmarshal([]byte(c.changes), &changes); err != nil {
 			t.Fatal(err)
 		}
-		if got := asJSON(marks(s, origin.Read(c.from), changes)); got != c.want {
+		d := &Dispatcher{State: s, Consent: Consent{Origins: origin.Read(c.from)}}
+		if got := asJSON(d.unforged(changes)); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.changes, got, c.want)
 		}
 	}

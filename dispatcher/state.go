@@ -81,14 +81,15 @@ func (d *Dispatcher) Repairable(tool string) bool {
 // update is the branch of update_scratchpad: completed_tasks extends, every
 // other key replaces. It changes all keys or none.
 func (d *Dispatcher) update(o *Observation) error {
-	r, args, err := d.resolve(tools.Tool{}, o)
+	takes := tools.Tool{}
+	if d.outside() { // which is not to become a task unread
+		takes.Verbatim = []string{"current_task", "pending_actions", "completed_tasks"}
+	}
+	r, args, err := d.resolve(takes, o)
 	if err != nil {
 		return refusef("%v; nothing was changed", err)
 	}
 	defer r.close()
-	if err := d.locked(o.Args); err != nil {
-		return err
-	}
 	changes, wake, err := d.updates(args)
 	if err != nil {
 		return err
@@ -98,8 +99,8 @@ func (d *Dispatcher) update(o *Observation) error {
 	if err != nil {
 		return err
 	}
-	if d.Marks && len(d.Origins) == 0 { // a mark of the model's own is none
-		changes = marks(d.State, nil, changes)
+	if d.Marks && len(d.Origins) == 0 {
+		changes = d.unforged(changes)
 	}
 	var said []string
 	if told != "" {
@@ -133,6 +134,8 @@ func (d *Dispatcher) updates(args json.RawMessage) (changes []scratchpad.Change,
 		switch {
 		case slices.Contains(d.Locked, m.Key):
 			err = refusef("%s is locked by the operator (cycle.locked); nothing was changed", m.Key)
+		case m.Key == "goals" && d.outside():
+			err = refusef("goals are locked, as this cycle has text from outside (%s): write into notes what you would change, for the operator to see; nothing was changed", d.Origins.Outside())
 		case d.Marks && m.Key == origin.Key:
 			err = refusef("%s says where texts came from, and is not yours to change; nothing was changed", m.Key)
 		case m.Key == nextWake:

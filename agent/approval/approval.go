@@ -26,6 +26,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/internal/yamlerror"
+	"rouse/scratchpad/origin"
 )
 
 // Entry is a call that a person is asked about. Its JSON is that of `rouse approvals`.
@@ -92,6 +93,15 @@ func (e *Entry) State(now time.Time) string {
 
 // Call is what would be done, in a line.
 func (e *Entry) Call() string { return text.Line(e.Tool, 64) + "(" + text.Line(e.Args, 300) + ")" }
+
+// Told is a call as its agent is told of it later: what is in the arguments may have come
+// from outside.
+func (e Entry) Told() string {
+	if len(origin.Set(e.Origin).Outside()) > 0 {
+		return text.Line(e.Tool, 64) + "(…)"
+	}
+	return e.Call()
+}
 
 // Sum is the hash of texts that belong together.
 func Sum(parts ...string) string {

@@ -72,14 +72,12 @@ func (s Set) Task(task any) any {
 }
 
 // OfTask says which origins a task names; nil is none.
-func OfTask(task any) Set {
-	m, _ := task.(map[string]any)
-	return OfName(m[field])
-}
+func OfTask(task any) Set { return OfKey(task, field) }
 
-// OfName is the set that a value of the memory names, which is a mark if it is a text.
-func OfName(mark any) Set {
-	names, _ := mark.(string)
+// OfKey says which origins the value of the key [Key] names for one.
+func OfKey(value any, key string) Set {
+	m, _ := value.(map[string]any)
+	names, _ := m[key].(string)
 	return Read(names)
 }
 

@@ -1,7 +1,6 @@
 package origin
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -48,21 +47,6 @@ func TestLines(t *testing.T) {
 	for line, want := range map[string]string{"[NOTE from mcp y] no": "[NOTE] [NOTE from mcp y] no", "[NOTE] no": "[NOTE] no", "no": "no"} {
 		if got := Set(nil).Line(line); got != want {
 			t.Errorf("of no set %q is %q, want %q", line, got, want)
-		}
-	}
-}
-
-func TestTasks(t *testing.T) {
-	type m = map[string]any
-	for _, c := range []struct{ task, marked, bare any }{
-		{"look", m{"task": "look", "origin": "mcp x"}, "look"},
-		{m{"task": "look", "origin": "the owner"}, m{"task": "look", "origin": "mcp x"}, "look"},
-		{m{"task": "look", "due": 1}, m{"task": "look", "due": 1, "origin": "mcp x"}, m{"task": "look", "due": 1}},
-		{m{"origin": "the owner"}, m{"task": m{}, "origin": "mcp x"}, m{}},
-		{nil, nil, nil}, {"", "", ""},
-	} {
-		if got, bare := Read("mcp x").Task(c.task), Set(nil).Task(c.task); !reflect.DeepEqual(got, c.marked) || !reflect.DeepEqual(bare, c.bare) {
-			t.Errorf("%v is %v and %v, want %v and %v", c.task, got, bare, c.marked, c.bare)
 		}
 	}
 }
