@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"rouse/dispatcher/policy"
+	"rouse/internal/object"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -100,6 +101,27 @@ func (d *Dispatcher) consent(tool tools.Tool, args json.RawMessage, streams map[
 		return false, d.refuse(o, fmt.Sprintf("not carried out: the operator is to be asked (%s), who must see all of it: write %s out instead of referring to a result", decision.Rule, call.Unseen[0]))
 	}
 	return d.ask(Asked{o.Step, tool, call, decision, d.noted, d.before()}, o)
+}
+
+// hop judges where a call is redirected to, as if it had been asked for; what is to be asked
+// goes on where the call itself was.
+func (d *Dispatcher) hop(tool tools.Tool, args json.RawMessage) func(string) error {
+	judge := func(args json.RawMessage) policy.Decision {
+		return d.Judge(tool, policy.Call{Tool: tool.Name, Args: args, Origins: d.Could(tool, args)})
+	}
+	return func(url string) error {
+		var given map[string]any
+		err := object.Decode(args, &given)
+		if err != nil {
+			return err
+		}
+		given["url"] = url
+		next, err := json.Marshal(given)
+		if now := judge(next); err == nil && now.Do != policy.Allow && now.Do != judge(args).Do {
+			err = fmt.Errorf("to %s is not followed (%s): %s", url, now.Rule, now.Why)
+		}
+		return err
+	}
 }
 
 // ask asks a person about a call, mostly for later.

@@ -244,6 +244,7 @@ func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, call tools.Call, 
 		// Without this record a crash leaves the process to the mark alone.
 		_ = d.Journal.Append(&journal.Started{Step: o.Step, Process: p})
 	}
+	call.Hop = d.hop(tool, call.Args)
 	came := d.watch(tool, call)
 	d.Observe(ctx, o, func(out io.Writer) tools.Result {
 		call.Output = out

@@ -71,6 +71,8 @@ type Call struct {
 	// Started, unless nil, is told of each process that the call starts, so
 	// that a later cycle can end it if this one dies.
 	Started func(proc.Identity)
+	// Hop, unless nil, says why a request that is redirected may not go on to an address.
+	Hop func(url string) error
 }
 
 // Text reads a parameter that is one of [Tool.Streams]; inline is its value in

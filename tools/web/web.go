@@ -121,7 +121,7 @@ func (c *client) get(ctx context.Context, call tools.Call, a getArgs) tools.Resu
 		return tools.Fail("http_get: %s", c.oneLine(err))
 	}
 	var asked []string
-	resp, err := c.follow(ctx, u, header, &asked)
+	resp, err := c.follow(ctx, u, header, call.Hop, &asked)
 	r := tools.Result{}
 	if err != nil {
 		r = tools.Fail("http_get: %s", c.oneLine(reason(ctx, err)))
@@ -134,7 +134,7 @@ func (c *client) get(ctx context.Context, call tools.Call, a getArgs) tools.Resu
 }
 
 // follow makes the request, and those that redirects ask for, and names the hosts.
-func (c *client) follow(ctx context.Context, u *url.URL, header http.Header, asked *[]string) (*http.Response, error) {
+func (c *client) follow(ctx context.Context, u *url.URL, header http.Header, hop func(string) error, asked *[]string) (*http.Response, error) {
 	for hops := 0; ; hops++ {
 		*asked = append(*asked, netguard.Normal(u.Hostname()))
 		resp, err := c.round.RoundTrip((&http.Request{
@@ -152,6 +152,9 @@ func (c *client) follow(ctx context.Context, u *url.URL, header http.Header, ask
 			return nil, fmt.Errorf("stopped after %d redirects, at %s", maxRedirects, u.Redacted())
 		}
 		next, err := c.guard.redirect(u, location)
+		if err == nil && hop != nil {
+			err = hop(next.String())
+		}
 		if err != nil {
 			return nil, fmt.Errorf("redirect: %w", err)
 		}
