@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 // folder of their own with next to no programs.
 func FuzzCommands(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range sweep.Of(400, 5_000, 200_000) {
+	for range sweep.Of(400, 5_000, 50_000) {
 		data := make([]byte, 1+random.IntN(12))
 		for i := range data {
 			data[i] = byte(random.Uint32())
