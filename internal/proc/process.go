@@ -113,6 +113,7 @@ func (p *Process) live(ctx context.Context, timeout time.Duration, started chan<
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	p.begun = time.Now()
+	defer func() { p.confined.Forget() }() // when nobody waits any more
 	if err := p.launch(); err != nil {
 		p.confined.Close()
 		p.streams.abandon()

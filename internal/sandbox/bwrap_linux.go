@@ -41,8 +41,7 @@ func (b *Box) wrap(c Child) (*Confined, error) {
 	c.Attr = &attr
 	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { keys.Close(); file.Close() }}
 	confined.started = func(pid int) (group int, err error) {
-		group, confined.door, err = b.accompany(pid)
-		return group, err
+		return b.accompany(confined, pid)
 	}
 	return confined, nil
 }

@@ -33,37 +33,38 @@ type trace struct {
 // in between. The first process inside is left when it dies with the monitor. The
 // command's signals go to the group of that process, which is the command's too and
 // which minds none of them but SIGKILL: that ends all that is inside.
-func (b *Box) accompany(pid int) (group int, door Door, err error) {
+func (b *Box) accompany(c *Confined, pid int) (group int, err error) {
 	t := &trace{monitor: pid}
 	timer := time.AfterFunc(patience, t.expire)
 	defer timer.Stop()
 	if err = t.enter(); err == nil {
-		door, err = b.let(t)
+		err = b.let(t, c)
 	}
 	if err != nil {
 		err = errors.Join(err, t.abandon())
 	}
-	return t.inner, door, err
+	return t.inner, err
 }
 
 // let lets the command go, limited, once it is itself, and opens the gate of a listed
 // network for it.
-func (b *Box) let(t *trace) (door Door, err error) {
+func (b *Box) let(t *trace, c *Confined) (err error) {
 	if err := b.bounded(t.command); err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.become(); err != nil {
-		return nil, err
+		return err
 	}
 	if b.policy.Network == Listed && b.policy.Gate != nil {
-		if door, err = b.open(t.command); err != nil {
-			return door, err
+		if c.door, err = b.open(t.command); err != nil {
+			return err
 		}
 	}
+	c.mounts, _ = os.Open("/proc/" + strconv.Itoa(t.command) + "/ns/mnt")
 	if err := detach(t.command); err != nil {
-		return door, err
+		return err
 	}
-	return door, leave(t.inner)
+	return leave(t.inner)
 }
 
 // open has the gate served for a command that is about to begin.

@@ -97,8 +97,8 @@ type Child struct {
 }
 
 // Confined is a child that will be confined when it is started: in this order,
-// the start of Child, [Confined.Started] on the same thread, and [Confined.Close] once it
-// has ended or was not started.
+// the start of Child, [Confined.Started] on the same thread, [Confined.Close] once it
+// has ended or was not started, and [Confined.Forget] once all of its descendants are gone.
 type Confined struct {
 	Child Child
 
@@ -106,7 +106,8 @@ type Confined struct {
 	close   func()
 	broken  func()
 	cell    *cell
-	door    Door // of a listed network, set before started returns
+	door    Door     // of a listed network, set before started returns
+	mounts  *os.File // its namespace of these; see Forget
 }
 
 // Started completes the confinement of the child, which did nothing until now, and
@@ -147,6 +148,14 @@ func (c *Confined) Close() {
 	}
 	if c.close != nil {
 		c.close()
+	}
+}
+
+// Forget lets the kernel take down the mounts. Else the last of the processes would do so
+// while it ends, which all wait for.
+func (c *Confined) Forget() {
+	if c.mounts != nil {
+		c.mounts.Close()
 	}
 }
 
