@@ -92,6 +92,9 @@ func fromShell(code int) string {
 // read takes the way in which the leader ended from the kernel's report.
 func (e *Exit) read(state *os.ProcessState) {
 	e.Cause, e.Code = Exited, state.ExitCode()
+	if state == nil {
+		return // killed while it was started, and reaped by who traced that
+	}
 	if w, ok := state.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		e.Cause = Signaled
 		if e.Signal = unix.SignalName(w.Signal()); e.Signal == "" {

@@ -37,4 +37,7 @@ func TestNamelessSignal(t *testing.T) {
 	if e.read(c.ProcessState); e.Signal != "signal 40" || e.Cause != Signaled {
 		t.Errorf("got %+v", e)
 	}
+	if e.read(nil); e.OK() {
+		t.Errorf("nothing is known of it: got %+v", e)
+	}
 }
