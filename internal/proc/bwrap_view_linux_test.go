@@ -157,7 +157,7 @@ func TestBoxMany(t *testing.T) {
 		}
 		r.policy.Hidden = append(r.policy.Hidden, file)
 	}
-	if got := r.sh(`cat ../../elsewhere/x* 2>&1 | grep -c denied`, Command{}); got.out != "200\n" {
+	if got := r.sh(`cat ../../elsewhere/x* 2>&1 | grep -c denied; echo ${#B}`, Command{Env: []string{"B=" + strings.Repeat("b", 1e5)}}); got.out != "200\n100000\n" {
 		t.Errorf("got %s", got.out)
 	}
 	r.policy.Hidden = r.paths("home/hidden")

@@ -12,45 +12,62 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wrap starts a child in bubblewrap. Arguments go by a file, as there may be many, and
-// so does the environment: bubblewrap itself, which runs outside, is given none of it
-// but our own mark, lest LD_PRELOAD has it run what the child wrote.
+// wrap starts a child in bubblewrap. Arguments go by a pipe, as there may be many and
+// as they are found out while it starts, and so does the environment: bubblewrap itself,
+// which runs outside, is given none of it but our own mark, lest LD_PRELOAD has it run
+// what the child wrote.
 func (b *Box) wrap(c Child) (*Confined, error) {
-	if err := b.whole().makeFolders(); err != nil {
-		return nil, err
-	}
-	v := b.whole().view()
-	if b.policy.Network == Listed && b.policy.Environ != nil {
-		c.Env = b.policy.Environ(c.Env, address)
-	}
 	keys, err := inMemory(keyless())
 	if err != nil {
 		return nil, err
 	}
-	c.Files = append(slices.Clip(c.Files), keys)
-	file, err := b.arguments(v, c)
+	file, to, err := os.Pipe()
 	if err != nil {
 		keys.Close()
 		return nil, err
 	}
+	c.Files = append(slices.Clip(c.Files), keys)
+	child := c
 	c.Argv = slices.Concat([]string{b.system.Bubblewrap, "--args", strconv.Itoa(3 + len(c.Files)), "--", c.Path}, c.Argv[1:])
 	c.Path, c.Env = b.system.Bubblewrap, ours(c.Env)
 	c.Files = append(slices.Clip(c.Files), file)
 	attr := *c.Attr
 	attr.Ptrace = true
 	c.Attr = &attr
-	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { keys.Close(); file.Close() }}
+	confined := &Confined{Child: c, broken: b.system.Broken, close: func() { keys.Close(); file.Close(); to.Close() }}
 	confined.started = func(pid int) (group int, err error) {
-		return b.accompany(confined, pid)
+		file.Close() // it is bubblewrap's alone: nobody writes to one that has ended
+		return b.accompany(confined, pid, func() error { return b.describe(child, to) })
 	}
 	return confined, nil
 }
 
-// arguments are those of bubblewrap for a child, in a file.
-func (b *Box) arguments(v view, c Child) (*os.File, error) {
+// describe tells bubblewrap what the sandbox of a child is; where that cannot be said, by
+// an option that there is not, to end.
+func (b *Box) describe(c Child, to *os.File) error {
+	defer to.Close()
+	args, err := b.arguments(c)
+	if err != nil {
+		args = []string{"--end"}
+	}
+	if _, failed := to.WriteString(strings.Join(args, "\x00") + "\x00"); err == nil && failed != nil {
+		err = fmt.Errorf("%w: %w", ErrBubblewrap, failed)
+	}
+	return err
+}
+
+// arguments are those of bubblewrap for a child.
+func (b *Box) arguments(c Child) ([]string, error) {
+	if err := b.whole().makeFolders(); err != nil {
+		return nil, err
+	}
+	v := b.whole().view()
 	dir, err := v.folder(c.Dir)
 	if err != nil {
 		return nil, err
+	}
+	if b.policy.Network == Listed && b.policy.Environ != nil {
+		c.Env = b.policy.Environ(c.Env, address)
 	}
 	args := []string{"--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--seccomp", strconv.Itoa(2 + len(c.Files))}
 	if b.policy.Network != Open {
@@ -68,7 +85,7 @@ func (b *Box) arguments(v view, c Child) (*os.File, error) {
 			args = append(args, "--setenv", name, value)
 		}
 	}
-	return inMemory([]byte(strings.Join(args, "\x00") + "\x00"))
+	return args, nil
 }
 
 // privileges are what root keeps: what it needs for other users' files, and nothing by

@@ -30,14 +30,21 @@ type trace struct {
 }
 
 // accompany goes with bubblewrap from its exec to that of the command, which is limited
-// in between. The first process inside is left when it dies with the monitor. The
+// in between, while describe tells it what to make: without all of that there is no
+// command. The first process inside is left when it dies with the monitor. The
 // command's signals go to the group of that process, which is the command's too and
 // which minds none of them but SIGKILL: that ends all that is inside.
-func (b *Box) accompany(c *Confined, pid int) (group int, err error) {
+func (b *Box) accompany(c *Confined, pid int, describe func() error) (group int, err error) {
 	t := &trace{monitor: pid}
 	timer := time.AfterFunc(patience, t.expire)
 	defer timer.Stop()
-	if err = t.enter(); err == nil {
+	told := make(chan error, 1)
+	go func() { told <- describe() }()
+	err = t.enter()
+	if wrong := <-told; wrong != nil {
+		err = wrong
+	}
+	if err == nil {
 		err = b.let(t, c)
 	}
 	if err != nil {
