@@ -93,7 +93,8 @@ func TestEffectsOfWalls(t *testing.T) {
 		{"posture: strict", landlock, policy.Outward}, // it leaves chmod and touch elsewhere
 		{"posture: strict", sandbox.System{}, policy.Outward},
 		{"posture: strict\nsandbox: {write: [~/out]}", bubblewrap, policy.Outward},
-		{"posture: careful", bubblewrap, policy.Outward},
+		{"posture: careful", bubblewrap, policy.Workspace}, // an empty list is no network
+		{"posture: careful\nsandbox: {hosts: [a.example]}", bubblewrap, policy.Outward},
 		{"posture: careful\nsandbox: {network: none}", bubblewrap, policy.Workspace},
 		{"posture: open\nsandbox: {network: none}", bubblewrap, policy.Outward},
 		{"", bubblewrap, policy.Outward},
