@@ -65,7 +65,7 @@ func TestApprovals(t *testing.T) {
 		said   string
 	}{
 		{"approved", answer(approval.Approve), policy.Ask, 1, `[TOOL] effect({"label":"a"}) approved ID → did a`},
-		{"by hand", func(r *rig, id string) { edit(r, `decision: ""`, "decision: approve # yes") }, policy.Ask, 1, `[TOOL] effect({"label":"a"}) approved ID → did a`},
+		{"by hand", func(r *rig, id string) { edit(r, `decision: ""`, "decision: Approve # yes") }, policy.Ask, 1, `[TOOL] effect({"label":"a"}) approved ID → did a`},
 		{"denied", answer(approval.Deny), policy.Ask, 0, `[APPROVAL] ID effect({"label":"a"}): denied by anna: why not`},
 		{"late", func(r *rig, id string) { answer(approval.Approve)(r, id); r.now = r.now.Add(100 * time.Hour) }, policy.Ask, 0, "expired by anna"},
 		{"edited", func(r *rig, id string) { answer(approval.Approve)(r, id); edit(r, `"label":"a"`, `"label":"b"`) }, policy.Ask, 0, "impossible by anna: its arguments were changed"},

@@ -163,7 +163,7 @@ func (l *List) read(path string) (err error) {
 			return fmt.Errorf("line %d: every call has an id of its own", node.Line)
 		}
 		seen[e.ID], e.node = true, node
-		switch {
+		switch e.Decision = strings.ToLower(e.Decision); {
 		case e.Decision == "" || err != nil:
 		case e.Decision != Approve && e.Decision != Deny:
 			return fmt.Errorf("line %d: decision is approve or deny, not %s", node.Line, text.Quoted(e.Decision))

@@ -151,7 +151,8 @@ func TestWhole(t *testing.T) {
 	h, _ := newHome(t, filepath.Join(dir, "home"))
 	in := func(name string) string { return filepath.Join(h.Dir, name) }
 	for name, text := range map[string]string{"workspace/odd \"name\"\n\xff": "x", "vault.age": "v", "workspace/.git/HEAD": "ref", "notebooks/n/cells.jsonl": "1", "notebooks/n/venv/bin/python": "no",
-		"scratchpad/.active.yaml.0123abcd.tmp": "no", "scratchpad/20260401_000000_before.yaml": "notes: old", "logs/ledger.jsonl": "{}\n"} {
+		"scratchpad/.active.yaml.0123abcd.tmp": "no", "scratchpad/20260401_000000_before.yaml": "notes: old", "logs/ledger.jsonl": "{}\n",
+		"approvals.yaml": "- {id: open, expires: 2999-01-01}\n- {id: approved, expires: 2999-01-01, decision: approve}\n- {id: ended, expires: 2999-01-01, outcome: carried}\n"} {
 		must(t, os.MkdirAll(filepath.Dir(in(name)), 0o700))
 		must(t, os.WriteFile(in(name), []byte(text), 0o600))
 	}
@@ -187,12 +188,16 @@ func TestWhole(t *testing.T) {
 		switch {
 		case had[rel] && missing == nil:
 			t.Errorf("%s is in the backup", rel)
-		case had[rel] || strings.HasPrefix(rel, "scratchpad/observations.db"):
+		case had[rel] || rel == "approvals.yaml", strings.HasPrefix(rel, "scratchpad/observations.db"):
 		case missing != nil || was.Mode() != is.Mode() || !d.IsDir() && d.Type()&os.ModeSymlink == 0 && !was.ModTime().Equal(is.ModTime()):
 			t.Errorf("%q is %v, was %v: %v", rel, is, was, missing)
 		}
 		return err
 	}))
+	asked, err := os.ReadFile(to.Approvals()) // nobody knows which of these were carried out since
+	if must(t, err); strings.Count(string(asked), "withdrawn: the home was restored") != 2 || strings.Count(string(asked), "outcome: carried") != 1 {
+		t.Errorf("%s", asked)
+	}
 	var st unix.Stat_t
 	must(t, unix.Stat(filepath.Join(to.Dir, "workspace/holes"), &st))
 	text, err := os.ReadFile(filepath.Join(to.Dir, "workspace/holes"))

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"rouse/agent/approval"
 	"rouse/home"
 )
 
@@ -61,11 +62,21 @@ func restore(from, dir string) (h Head, err error) {
 	if err := r.all(bufio.NewReaderSize(f, 1<<20)); err != nil {
 		return r.head, err
 	}
+	if err := again(home.Home{Dir: tmp}); err != nil {
+		return r.head, err
+	}
 	syscall.Sync()
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r.head, err
 	}
 	return r.head, os.Rename(tmp, dir)
+}
+
+// again has all calls that wait for a person, or for a cycle, asked again: what became of
+// them in the home that this is a copy of, nobody knows.
+func again(h home.Home) error {
+	asked := approval.File{Path: h.Approvals(), Lock: h.ApprovalsLock()}
+	return asked.Withdraw("the home was restored from a backup, and it may have been carried out meanwhile")
 }
 
 // reader reads a backup into a folder that nothing leads out of.
