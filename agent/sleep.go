@@ -116,7 +116,7 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 		sleep.Outcome, sleep.Exit, sleep.Error = journal.Failed, 1, conflict.Error()
 	}
 	k.version(c, history.After(c.id))
-	k.mark(c)
+	err = cmp.Or(err, k.mark(c))
 	k.variables(c)
 	if c.rewind != nil {
 		sleep.Rewound = c.rewind.To

@@ -12,19 +12,17 @@ import (
 const unversioned = "history of the workspace: "
 
 // mark writes down what a cycle leaves that carries text from outside. Where it cannot,
-// the next cycle would not know: that is a warning.
-func (k *Keeper) mark(c *record) {
+// the cycle does not sleep, and the next wake does it.
+func (k *Keeper) mark(c *record) error {
 	if k.Sources == nil || len(c.origins) == 0 && !c.effects {
-		return
+		return nil
 	}
 	left := source.Left{Cycle: c.id, From: c.origins, Effects: c.effects, Cells: c.cells}
 	if info, err := os.Stat(k.Home.Before(c.id)); err == nil {
 		left.Began = info.ModTime()
 	}
 	left.Versions = func() (was, is *history.Version) { return k.around(c) }
-	if err := k.Sources.Leave(left); err != nil {
-		_ = c.journal.Append(&journal.Warning{Text: "origins of files: " + err.Error()})
-	}
+	return k.Sources.Leave(k.disk(), left)
 }
 
 // around is the workspace before and after a cycle, nil where that is not known.

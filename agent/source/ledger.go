@@ -30,7 +30,6 @@ const (
 // Ledger is the file that says what cycles left that carries text from outside.
 type Ledger struct {
 	Path string
-	Disk disk.FS
 	// Places are found when something has an origin, and once.
 	Places func() Places
 	// Unwatched says that the processes of tools can read what is private, and that
@@ -148,7 +147,7 @@ type Left struct {
 }
 
 // Leave writes down what a cycle leaves that carries an origin. It may be done again.
-func (l Ledger) Leave(c Left) error {
+func (l Ledger) Leave(f disk.FS, c Left) error {
 	if len(c.From) == 0 && (!c.Effects || !disk.Exists(l.Path)) {
 		return nil
 	}
@@ -170,7 +169,7 @@ func (l Ledger) Leave(c Left) error {
 	if err != nil || bytes.Equal(data, before) {
 		return err
 	}
-	return disk.Replace(disk.Or(l.Disk), l.Path, append(data, '\n'), 0o600)
+	return disk.Replace(f, l.Path, append(data, '\n'), 0o600)
 }
 
 // effects takes in what a cycle changed. Where that is not known it is all.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rouse/agent/history"
+	"rouse/internal/disk"
 	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
@@ -61,7 +62,7 @@ func (r *rig) cycle(id string, do func(), from ...string) {
 	was := take(history.Before(id))
 	do()
 	is := take(history.After(id))
-	r.must(r.s.Leave(Left{Cycle: id, From: from, Effects: true, Cells: true, Began: began.ModTime(), Versions: func() (*history.Version, *history.Version) { return was, is }}))
+	r.must(r.s.Leave(disk.OS{}, Left{Cycle: id, From: from, Effects: true, Cells: true, Began: began.ModTime(), Versions: func() (*history.Version, *history.Version) { return was, is }}))
 }
 
 // wants has calls made in new cycles: TOOL[:SOURCE:READS] with what they read, a path of
@@ -137,7 +138,7 @@ func TestLedger(t *testing.T) {
 		r.must(os.Remove(filepath.Join(r.dir, name)))
 	}
 	r.wants("", "shell")
-	r.must(r.s.Leave(Left{Cycle: "4", From: []string{"mcp a"}, Effects: true, Versions: func() (*history.Version, *history.Version) { return nil, nil }}))
+	r.must(r.s.Leave(disk.OS{}, Left{Cycle: "4", From: []string{"mcp a"}, Effects: true, Versions: func() (*history.Version, *history.Version) { return nil, nil }}))
 	r.wants("mcp a, http_get a", "read_file workspace/own.txt") // it could be any
 	r.write("origins.json", "{")
 	r.wants("unknown, private", "read_file workspace/own.txt", "recall 1")
