@@ -39,6 +39,8 @@
 //   - agent/history keeps versions of the workspace, as a cycle finds and leaves it:
 //     version.go. rewind.go puts them and the memory back: a cycle without a model.
 //   - forget.go takes a value out of all of a home, with internal/erase.
+//   - agent/source says of results where they came from, and keeps what cycles leave
+//     that text from outside went into: sources.go.
 //   - agent/search finds what cycles wrote and did, for people and, as the tool recall,
 //     for the model.
 //   - agent/made keeps copies of what cycles were made of, which their journals
