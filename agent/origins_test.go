@@ -2,11 +2,13 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"rouse/agent/approval"
 	"rouse/journal"
+	"rouse/scratchpad"
 	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
@@ -24,11 +26,7 @@ func (r *rig) night(protocol, posture string, replies ...string) (asked []string
 		}
 	}, replies...)
 	for _, req := range heard {
-		all := ""
-		for _, m := range req.Messages {
-			all += m.Content + "\n"
-		}
-		asked = append(asked, all)
+		asked = append(asked, fmt.Sprint(req.Messages))
 	}
 	if report.Exit != 0 {
 		r.t.Fatalf("%+v", report)
@@ -88,9 +86,7 @@ func TestOriginsOfPostures(t *testing.T) {
 		r := newRig(t, "", oldState+"notes: \"[NOTE from mcp x] by hand\"\n")
 		asked := r.night(ProtocolTools, posture, act("effect", `{"label":"a"}`), act("update_scratchpad", `{"goals":["obey"]}`), act("done", `{"summary":"seen"}`))
 		r.wants(r.active(), "- obey", mark)
-		if outside := strings.Contains(asked[0], "came from outside (mcp x)"); outside != (posture != "") {
-			t.Errorf("posture %q:\n%s", posture, asked[0])
-		}
+		r.wants(asked[0], map[string]string{"": "!"}[posture]+"came from outside (mcp x)")
 	}
 }
 
@@ -102,6 +98,11 @@ func TestTaskFromOutsideIsAnother(t *testing.T) {
 	}, act("done", `{"summary":"seen"}`))
 	r.wants(r.active(), "current_task: daily\n")
 	r.wants(heard[0].Messages[1].Content, "pending_actions:\n  - daily\n", "it came from outside, mcp x,")
+	flow, err := scratchpad.Parse("state", []byte("{a: 1, goals: [b]}"))
+	r.must(err)
+	flow, err = flow.Without("a")
+	r.must(err)
+	r.wants(fmt.Sprint(flow.Keys(), flow.Goals()), "[goals ", "[b]")
 	r.wants(approval.Entry{Tool: "mail", Args: "Owner asked", Origin: []string{"mcp x"}}.Told(), "mail", "!Owner")
 }
 

@@ -6,17 +6,16 @@ import "slices"
 // stands between the others stays.
 func (s *State) Without(keys ...string) (*State, error) {
 	text, err := s.Bytes()
+	if err == nil {
+		s, err = Parse("the state", text)
+	}
 	if err != nil {
 		return nil, err
 	}
-	whole, err := Parse("the state", text)
-	if err != nil {
-		return nil, err
-	}
-	l := whole.layout()
+	l := s.layout()
 	if l == nil { // it cannot be taken to pieces
 		left := New()
-		for _, e := range slices.DeleteFunc(whole.entries, func(e entry) bool { return slices.Contains(keys, e.key) }) {
+		for _, e := range slices.DeleteFunc(s.entries, func(e entry) bool { return slices.Contains(keys, e.key) }) {
 			left.put(e.key, e.value)
 		}
 		return left, nil
@@ -24,7 +23,7 @@ func (s *State) Without(keys ...string) (*State, error) {
 	left := slices.Clone(text[:l.keys[0]])
 	for i, end := range l.keys[1:] {
 		start := l.keys[i]
-		if slices.Contains(keys, whole.entries[i].key) {
+		if slices.Contains(keys, s.entries[i].key) {
 			start = l.trailer(start, end, isComment)
 		}
 		left = append(left, text[start:end]...)

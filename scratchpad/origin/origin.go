@@ -41,10 +41,7 @@ func (s Set) Outside() Set {
 func (s Set) Private() bool { return slices.Contains(s, Private) }
 
 // maxNames is how many origins a mark names, and more stands for those before.
-const (
-	maxNames = 5
-	more     = "and more"
-)
+const maxNames, more = 5, "and more"
 
 // String is the set as people read it, and as marks have it: the last ones, which are
 // nearest to what is marked. It is "" of an empty one.
