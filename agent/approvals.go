@@ -122,7 +122,8 @@ func (c *cycle) answered(ctx context.Context, n news) (err error) {
 	for _, id := range n.gone {
 		a := journal.Approval{ID: id, Decision: approval.Withdrawn, Why: "it is not in approvals.yaml any more"}
 		if e, missing := n.list.Find(id); missing == nil {
-			a.Decision, a.Call, a.Why = e.State(c.now()), e.Told(), ""
+			_, why, _ := strings.Cut(e.Outcome, ": ")
+			a.Decision, a.Call, a.Why = e.State(c.now()), c.Redact.String(e.Told()), c.Redact.String(why)
 		}
 		err = cmp.Or(err, c.settled(a))
 	}
@@ -247,7 +248,7 @@ func (c *cycle) settled(a journal.Approval) error {
 
 // learned lets the model know what became of a call, but for what it has the result of.
 func (d *dialogue) learned(a journal.Approval) {
-	if a.ID != "" && a.Decision != "asked" && a.Decision != approval.Carried {
+	if a.ID != "" && a.Decision != "asked" && (a.Decision != approval.Carried || a.Step == 0) {
 		d.remarks = append(d.remarks, a.Said())
 	}
 }

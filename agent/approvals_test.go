@@ -181,6 +181,11 @@ func TestApprovalsAgain(t *testing.T) {
 	if e := last(); len(r.ran) != 1 || !strings.HasPrefix(e.Outcome, approval.Carried) {
 		t.Errorf("%v %+v", r.ran, e)
 	}
+	r.must(os.WriteFile(r.home.Active(), []byte("pending_actions: [{task: push it, waits: ["+last().ID+"]}]\n"), 0o600)) // as after a rewind
+	cycle(journal.Done, done)
+	if !strings.Contains(r.active(), "[APPROVAL] "+last().ID+` effect({"label":"a"}): carried`) {
+		t.Error(r.active())
+	}
 	r.must(os.WriteFile(r.home.Active(), []byte("current_task: push it\n"), 0o600))
 	cycle(journal.Waiting, act("effect", `{"label":"b"}`), done)
 	answer(approval.Deny)

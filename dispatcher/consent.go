@@ -186,7 +186,7 @@ func (d *Dispatcher) Carry(ctx context.Context, a Action, id string) (Observatio
 // Settle tells of a call what became of it, and lets go on what waited for that.
 func (d *Dispatcher) Settle(a *journal.Approval) error {
 	changes := free(d.State, a.ID)
-	if a.Decision != "carried" { // of which the notes have the result
+	if a.Decision != "carried" || a.Step == 0 { // else the notes have the result
 		changes = append(changes, note("\n[APPROVAL] "+text.Line(a.Said(), noteLimit)))
 	}
 	if d.apply(changes) == nil {

@@ -123,9 +123,14 @@ func (p Policy) named(c Call) bool {
 		return false
 	}
 	host, names := netguard.Normal(u.Hostname()), p.Hosts
+	file := has(fileEndings, host[strings.LastIndex(host, ".")+1:]) // README.md is one
 	if c.Said != nil {
-		names = append(slices.Clone(names), strings.FieldsFunc(c.Said(), func(r rune) bool {
-			return r <= 0x7f && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._@", r)
+		said := c.Said()
+		if file && strings.Contains(strings.ToLower(said), "//"+host) {
+			return true
+		}
+		names = append(slices.Clone(names), strings.FieldsFunc(said, func(r rune) bool {
+			return file || r <= 0x7f && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._@", r)
 		})...)
 	}
 	return slices.ContainsFunc(names, func(name string) bool {
@@ -134,6 +139,9 @@ func (p Policy) named(c Call) bool {
 		return netguard.Normal(strings.Trim(name, ".")) == host || star && strings.HasSuffix(host, netguard.Normal(below))
 	})
 }
+
+// fileEndings are those of files that hosts have too.
+const fileEndings = "md sh py rs pl ps cc so ml zip mov"
 
 // Could are the decisions that calls of a tool may meet, in order, each with the rule in
 // words; the last one holds where none before does.
