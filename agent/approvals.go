@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"rouse/agent/approval"
 	"rouse/agent/inbox"
@@ -32,7 +34,7 @@ func (c *cycle) park(a dispatcher.Asked) (said journal.Approval, err error) {
 		return said, errors.New("tools could write approvals.yaml")
 	}
 	e := approval.Entry{
-		Cycle: c.id, Tool: a.Call.Tool, Args: string(a.Call.Args), Schema: schemaOf(a.Tool),
+		Cycle: c.id, Tool: a.Call.Tool, Args: visible(a.Call.Args), Schema: schemaOf(a.Tool),
 		Rule: a.Decision.Rule + ": " + a.Decision.Why, Said: c.Redact.String(a.Said), Origin: a.Call.Origins, Read: a.Read,
 	}
 	id, err := c.Approvals.Park(e)
@@ -42,6 +44,21 @@ func (c *cycle) park(a dispatcher.Asked) (said journal.Approval, err error) {
 		c.tellPeople("approval "+id, fmt.Sprintf("%s asks: %s (%s): rouse approvals approve %s", id, e.Call(), text.Line(e.Rule, 200), id))
 	}
 	return journal.Approval{ID: id, Decision: "asked", Why: a.Decision.Why}, err
+}
+
+// visible is JSON in which nothing is hidden from who reads the file, nor turned around.
+func visible(args []byte) string {
+	var b strings.Builder
+	for _, r := range string(args) {
+		if r <= 0x7e || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // maxTold is how many calls of one cycle people are told of.

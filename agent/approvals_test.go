@@ -190,6 +190,9 @@ func TestApprovalsAgain(t *testing.T) {
 	cycle(journal.Waiting, act("effect", `{"label":"b"}`), done)
 	answer(approval.Deny)
 	id := last().ID
+	if got, want := visible([]byte("{\"a\":\"é \u202e\U000e0001\"}")), `{"a":"é \u202e\udb40\udc01"}`; got != want {
+		t.Error(got)
+	}
 	cycle(journal.Done, act("effect", `{"label":"b"}`), done)
 	if last().ID != id || !strings.Contains(r.active(), "effect was denied as "+id) {
 		t.Error(r.active())
