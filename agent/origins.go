@@ -24,7 +24,7 @@ func Origins(s *scratchpad.State) (from origin.Set) {
 		from = from.With(origin.OfTask(task)...)
 	}
 	marks, _ := s.Value(origin.Key)
-	for _, key := range s.Keys() {
+	for _, key := range append(s.Keys(), origin.All) {
 		from = from.With(origin.OfKey(marks, key)...)
 	}
 	return from

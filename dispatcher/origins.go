@@ -21,9 +21,12 @@ func (d *Dispatcher) mark(changes []scratchpad.Change) (list []scratchpad.Change
 
 // unforged is that also where there is nothing to mark: a mark of the model's own is none.
 func (d *Dispatcher) unforged(changes []scratchpad.Change) (list []scratchpad.Change) {
-	m := marking{s: d.State, from: d.Origins}
+	m := marking{s: d.State, from: d.Origins.Outside()}
 	for _, c := range changes {
 		list = append(list, m.change(c))
+	}
+	if d.Origins.Private() {
+		m.put(origin.All, origin.Private) // one mark is enough of what is no place
 	}
 	if m.keys != nil {
 		list = append(list, scratchpad.Change{Op: scratchpad.OpSet, Key: origin.Key, Value: m.keys})
@@ -113,8 +116,16 @@ func (m *marking) key(c scratchpad.Change) {
 	if was, _ := m.s.Value(c.Key); len(m.from) == 0 || equal(was, c.Value) {
 		return
 	}
+	m.put(c.Key, m.from.String())
+}
+
+// put marks a key, unless it has the mark.
+func (m *marking) put(key, mark string) {
+	had, _ := m.s.Value(origin.Key)
+	if m.keys == nil && origin.OfKey(had, key).String() == mark {
+		return
+	}
 	if m.keys == nil {
-		had, _ := m.s.Value(origin.Key)
 		m.keys = map[string]any{}
 		if keys, ok := had.(map[string]any); ok {
 			maps.Copy(m.keys, keys)
@@ -122,7 +133,7 @@ func (m *marking) key(c scratchpad.Change) {
 			m.keys[origin.Key] = had // somebody's own, which nobody is to lose
 		}
 	}
-	m.keys[c.Key] = m.from.String()
+	m.keys[key] = mark
 }
 
 // outside says that the cycle has text from outside, which could be what wants to change

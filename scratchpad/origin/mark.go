@@ -9,6 +9,9 @@ import (
 // values came from.
 const Key = "origins"
 
+// All stands in [Key] for all of the memory.
+const All = "*"
+
 // field is that of a task which says so.
 const field = "origin"
 
