@@ -14,6 +14,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/dispatcher/policy"
 	"rouse/internal/disk"
+	"rouse/internal/disk/disktest"
 	"rouse/journal"
 	"rouse/tools"
 )
@@ -226,5 +227,52 @@ func TestApprovalsAgain(t *testing.T) {
 	_, err := a.Reset(false)
 	if r.must(err); last().State(r.now) != approval.Withdrawn {
 		t.Errorf("%+v", last())
+	}
+}
+
+// Wherever the disk fails or the machine dies, between asking and the result: nothing is
+// carried out twice or unapproved, and nothing that was approved is lost.
+func TestEveryFaultOfApprovals(t *testing.T) {
+	base, runs, unknown := t.TempDir(), 0, 0
+	for _, decision := range []string{approval.Approve, approval.Deny} {
+		points := disktest.Sweep(t, faults(), func(f *disktest.Faulty) {
+			runs++
+			r := newRig(t, filepath.Join(base, fmt.Sprint(runs)), "current_task: push it\n")
+			f.FS = unsynced{disk.OS{}}
+			cycle := func(f disk.FS, replies ...string) {
+				r.now = r.now.Add(time.Minute)
+				a, _ := r.consented(f, policy.Ask, append(replies, act("done", `{"summary":"seen"}`))...)
+				_, _ = a.RunOnce(t.Context()) // how it fails is told elsewhere
+			}
+			cycle(f, act("effect", `{"label":"a"}`))
+			list, err := r.approvals(nil).Load()
+			r.must(err)
+			answered := false
+			if len(list.Entries) > 0 {
+				_, err = r.approvals(f).Answer(list.Entries[0].ID, decision, "anna", "")
+				if list, err := r.approvals(nil).Load(); err == nil {
+					answered = list.Entries[0].Decision == decision
+				}
+				if err == nil && !answered {
+					t.Fatalf("%v: an answer is lost", f.Fault)
+				}
+			}
+			for _, f := range []disk.FS{f, unsynced{disk.OS{}}, unsynced{disk.OS{}}} {
+				cycle(f)
+			}
+			notes := r.state(r.home.Active()).Notes()
+			came, lost := strings.Count(notes, `"}) approved `), strings.Count(notes, ": unknown by anna")
+			switch {
+			case len(r.ran) > 1, len(r.ran) == 1 && !(answered && decision == approval.Approve), came+lost > 1:
+				t.Fatalf("%v at %q: ran %v\n%s", f.Fault, f.Fired(), r.ran, notes)
+			case answered && decision == approval.Approve && came+lost != 1, came == 1 && len(r.ran) == 0:
+				t.Fatalf("%v at %q: lost: ran %v\n%s\n%s", f.Fault, f.Fired(), r.ran, notes, r.read(r.home.Approvals()))
+			case answered && decision == approval.Deny && strings.Count(notes, ": denied by anna") != 1:
+				t.Fatalf("%v at %q: told of no\n%s", f.Fault, f.Fired(), notes)
+			}
+			unknown += lost
+			r.must(os.RemoveAll(r.home.Dir))
+		})
+		t.Logf("%s: %d points, executed twice 0, unapproved 0, lost 0; of unknown outcome %d", decision, points, unknown)
 	}
 }

@@ -283,11 +283,14 @@ func (g *forgetting) rewrite(ctx context.Context, path string, isJournal bool) e
 
 // lockLedger keeps others from writing into a file that several processes write.
 func (g *forgetting) lockLedger(ctx context.Context, path string) (unlock func(), err error) {
-	if !slices.Contains([]string{g.Home.Slots(), g.Home.Spend(), g.Home.Told()}, path) {
-		return func() {}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
+	switch {
+	case path == g.Home.Approvals():
+		return disk.Lock(ctx, g.Home.ApprovalsLock(), disk.Patient)
+	case !slices.Contains([]string{g.Home.Slots(), g.Home.Spend(), g.Home.Told()}, path):
+		return func() {}, nil
+	}
 	return disk.LockBeside(ctx, path, disk.Patient)
 }
 

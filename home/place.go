@@ -28,7 +28,7 @@ func (h Home) Place(path string) (place string, own bool) {
 		return "archive of tasks", true
 	case filepath.Dir(path) == h.Made():
 		return "copies of rules and configuration", true
-	case slices.Contains(append(ours[:], "workspace", "tmp", "cache", "inbox", "approvals.yaml", "STOP"), top):
+	case slices.Contains(append(ours[:], "workspace", "tmp", "cache", "inbox", filepath.Base(h.Approvals()), "STOP"), top):
 		return top, true
 	}
 	return rel, false

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"rouse/agent"
 	"rouse/agent/check"
@@ -29,7 +30,7 @@ type runOptions struct {
 	checks              []string
 	given               []any // the checks
 	dryRun, json, quiet bool
-	due, mail           bool
+	due, mail, ask      bool
 }
 
 // check refuses a task that nobody meant, as of a variable that was not set.
@@ -46,6 +47,8 @@ func (o *runOptions) check() error {
 		return errors.New("--task is empty")
 	case !utf8.ValidString(o.task):
 		return errors.New("--task is not UTF-8")
+	case o.ask && (o.due || !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(os.Stderr.Fd()))):
+		return errors.New("--ask needs somebody at a terminal")
 	case o.due && (o.tasked || o.dryRun || len(o.given) > 0):
 		return errors.New("--due goes with neither --task, --check nor --dry-run: the schedule says what to do")
 	}
@@ -83,6 +86,7 @@ ended it; the memory is saved in each of these but 2 and 75.`,
 	c.Flags().StringArrayVar(&o.checks, "check", nil, "test this before the task counts as done: a command for sh, or as in the memory: '{file: report.csv, newer: true}'")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the request that would be sent, and do nothing")
 	c.Flags().BoolVar(&o.due, "due", false, "only if the schedule says so: run at most one due slot")
+	c.Flags().BoolVar(&o.ask, "ask", false, "answer at once, on this terminal, what a rule of the policy asks about")
 	c.Flags().BoolVar(&o.mail, "mail", false, "print what went wrong only where that is news, for cron mails it, and write all of it into logs/due.log")
 	c.Flags().BoolVar(&o.json, "json", false, "print the journal's lines as they are written")
 	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show nothing but errors")
@@ -122,6 +126,9 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 	if o.dryRun {
 		return setup.Ran{Err: a.dryRun(ag)}
 	}
+	if o.ask {
+		ag.Answer = a.askNow
+	}
 	show := a.watcher(o)
 	events := journal.NewQueue(show.event)
 	ag.Watch = events.Put
@@ -148,6 +155,10 @@ func reported(r agent.Report) error {
 
 func (a *app) dryRun(ag *agent.Agent) error {
 	req, err := ag.Preview()
+	if errors.Is(err, agent.ErrWaiting) {
+		fmt.Fprintln(a.stdout, "nothing to do: "+err.Error())
+		return nil
+	}
 	if errors.Is(err, agent.ErrIdle) {
 		fmt.Fprintln(a.stdout, "nothing to do: no task, nothing pending, no goals; a cycle would ask no model")
 		return nil
