@@ -50,6 +50,8 @@
 //     model saw can be rebuilt; what a request depends on, the journal must have.
 //   - past.go, and given.go, stand for the world in a cycle that is run again, which agent/replay
 //     compares with what was recorded.
+//   - agent/approval keeps the calls that wait for a person: approvals.go here asks, and
+//     carries out what was approved.
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
 //     are for a home that is left alone; unattended.go calls them. agent/trust tells
 //     what another hand has changed since the last cycle.
