@@ -1,14 +1,20 @@
 package setup
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os/user"
 	"slices"
+	"strings"
 	"time"
 
 	"rouse/agent/approval"
+	"rouse/dispatcher"
 	"rouse/internal/disk"
+	"rouse/internal/text"
+	"rouse/journal"
 )
 
 // Approvals has the calls that wait for a person.
@@ -92,4 +98,23 @@ func (s *Setup) unanswered() error {
 		return err
 	}
 	return fmt.Errorf("%s for a yes, the oldest since %s: rouse approvals", map[bool]string{true: "a call waits", false: fmt.Sprintf("%d calls wait", n)}[n == 1], Clock(list[0].Asked))
+}
+
+// AnswerAt asks who sits at a terminal about a call. What is neither yes nor no is left for
+// later.
+func (s *Setup) AnswerAt(in io.Reader, out io.Writer) func(dispatcher.Asked) journal.Approval {
+	lines, hide := bufio.NewReader(in), s.Hidden()
+	return func(asked dispatcher.Asked) (said journal.Approval) {
+		fmt.Fprintf(out, "\nstep %d wants to call %s\n%s\n%s: %s\nCarry it out? y or n, and why; anything else leaves it for later: ",
+			asked.Step, text.Line(asked.Call.Tool, 64), text.Block(hide.String(string(asked.Call.Args))), text.Line(asked.Decision.Rule, 80), text.Line(asked.Decision.Why, 300))
+		line, _ := lines.ReadString('\n')
+		word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch said.Why = hide.String(strings.TrimSpace(why)); strings.ToLower(word) {
+		case "y", "yes":
+			said.Decision, said.By = approval.Approve, User()
+		case "n", "no":
+			said.Decision, said.By = approval.Denied, User()
+		}
+		return said
+	}
 }

@@ -32,7 +32,7 @@ func TestFile(t *testing.T) {
 	}
 	_, last := f.Park(Entry{Tool: "mail", Args: "{}"})
 	_, full := f.Park(Entry{Tool: "mail", Args: "{} "})
-	if last != nil || full == nil || full.Error() != "500 calls wait for an answer already" {
+	if last != nil || full == nil || !strings.HasPrefix(full.Error(), "500 calls wait for an answer already") {
 		t.Error(last, full)
 	}
 	var wg sync.WaitGroup

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/agent/approval"
-	"rouse/dispatcher"
 	"rouse/internal/text"
-	"rouse/journal"
 	"rouse/setup"
 )
 
@@ -122,20 +118,4 @@ func (a *app) printApproval(e setup.Approval) {
 	row("expires", when(e.Expires))
 	row("answer", strings.TrimSuffix(strings.TrimSpace(e.Decision+" "+e.By+" "+when(e.At))+": "+e.Why, ": "))
 	row("carried", e.Carried)
-}
-
-// askNow asks who sits at the terminal about a call. What is neither yes nor no, or for ever
-// unsaid, is left for later.
-func (a *app) askNow(asked dispatcher.Asked) (said journal.Approval) {
-	fmt.Fprintf(a.stderr, "\nstep %d wants to call %s\n%s\n%s: %s\nCarry it out? y or n, and why; anything else leaves it for later: ",
-		asked.Step, text.Line(asked.Call.Tool, 64), text.Block(a.redacted(string(asked.Call.Args))), text.Line(asked.Decision.Rule, 80), text.Line(asked.Decision.Why, 300))
-	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
-	word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
-	switch said.Why = a.redacted(strings.TrimSpace(why)); strings.ToLower(word) {
-	case "y", "yes":
-		said.Decision, said.By = approval.Approve, setup.User()
-	case "n", "no":
-		said.Decision, said.By = approval.Denied, setup.User()
-	}
-	return said
 }

@@ -127,7 +127,7 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 		return setup.Ran{Err: a.dryRun(ag)}
 	}
 	if o.ask {
-		ag.Answer = a.askNow
+		ag.Answer = s.AnswerAt(os.Stdin, a.stderr)
 	}
 	show := a.watcher(o)
 	events := journal.NewQueue(show.event)
