@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"rouse/dispatcher/policy"
 	"rouse/internal/object"
@@ -186,8 +187,9 @@ func (d *Dispatcher) Carry(ctx context.Context, a Action, id string) (Observatio
 // Settle tells of a call what became of it, and lets go on what waited for that.
 func (d *Dispatcher) Settle(a *journal.Approval) error {
 	changes := free(d.State, a.ID)
-	if a.Decision != "carried" || a.Step == 0 { // else the notes have the result
-		changes = append(changes, note("\n[APPROVAL] "+text.Line(a.Said(), noteLimit)))
+	said := text.Line(a.Said(), noteLimit)
+	if (a.Decision != "carried" || a.Step == 0) && !strings.Contains(d.State.Notes(), "] "+said) { // else the notes have the result, or were told by a cycle that died then
+		changes = append(changes, note("\n[APPROVAL] "+said))
 	}
 	if d.apply(changes) == nil {
 		a.Changes = changes // else the memory is full
