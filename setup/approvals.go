@@ -1,14 +1,17 @@
 package setup
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/user"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"rouse/agent/approval"
 	"rouse/dispatcher"
@@ -101,13 +104,19 @@ func (s *Setup) unanswered() error {
 }
 
 // AnswerAt asks who sits at a terminal about a call. What is neither yes nor no is left for
-// later.
-func (s *Setup) AnswerAt(in io.Reader, out io.Writer) func(dispatcher.Asked) journal.Approval {
-	lines, hide := bufio.NewReader(in), s.Hidden()
+// later, as where nobody answers before ctx ends, or for a while.
+func (s *Setup) AnswerAt(ctx context.Context, in *os.File, out io.Writer) func(dispatcher.Asked) journal.Approval {
+	hide := s.Hidden()
 	return func(asked dispatcher.Asked) (said journal.Approval) {
+		for line, err := typed(in, 0); line != "" && err == nil; line, err = typed(in, 0) {
+			continue // it was typed before the question, and answers another
+		}
 		fmt.Fprintf(out, "\nstep %d wants to call %s\n%s\n%s: %s\nCarry it out? y or n, and why; anything else leaves it for later: ",
 			asked.Step, text.Line(asked.Call.Tool, 64), text.Block(hide.String(string(asked.Call.Args))), text.Line(asked.Decision.Rule, 80), text.Line(asked.Decision.Why, 300))
-		line, _ := lines.ReadString('\n')
+		line, err := "", error(nil)
+		for end := time.Now().Add(answerIn); line == "" && err == nil && ctx.Err() == nil && time.Now().Before(end); {
+			line, err = typed(in, time.Second)
+		}
 		word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch said.Why = hide.String(strings.TrimSpace(why)); strings.ToLower(word) {
 		case "y", "yes":
@@ -117,4 +126,17 @@ func (s *Setup) AnswerAt(in io.Reader, out io.Writer) func(dispatcher.Asked) jou
 		}
 		return said
 	}
+}
+
+// answerIn is how long a question waits for its answer.
+const answerIn = 5 * time.Minute
+
+// typed is the line that is typed next at a terminal, "" where there is none in time.
+func typed(in *os.File, wait time.Duration) (line string, err error) {
+	ready, buf := []unix.PollFd{{Fd: int32(in.Fd()), Events: unix.POLLIN}}, make([]byte, 4096)
+	if n, err := unix.Poll(ready, int(wait.Milliseconds())); n < 1 || err != nil {
+		return "", nil // a signal is in ctx
+	}
+	n, err := in.Read(buf)
+	return string(buf[:n]), err
 }

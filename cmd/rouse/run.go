@@ -126,15 +126,15 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 	if o.dryRun {
 		return setup.Ran{Err: a.dryRun(ag)}
 	}
+	ctx, stop := untilSignal()
+	defer stop()
 	if o.ask {
-		ag.Answer = s.AnswerAt(os.Stdin, a.stderr)
+		ag.Answer = s.AnswerAt(ctx, os.Stdin, a.stderr)
 	}
 	show := a.watcher(o)
 	events := journal.NewQueue(show.event)
 	ag.Watch = events.Put
 	proc.DropStart()
-	ctx, stop := untilSignal()
-	defer stop()
 	ran.Report, ran.Err = ag.RunOnce(ctx)
 	if events.Close() {
 		show.close(ran.Report)
