@@ -196,9 +196,10 @@ func (w *Walls) Tools() *sandbox.Box {
 }
 
 // effect is what the walls leave to the shell, to commands and to cells of our own: ""
-// is as much as each could. What outlives the workspace's history went out.
+// is as much as each could. What outlives the workspace's history went out, but for the
+// modes and times of files elsewhere, which Landlock leaves them: those tell nobody anything.
 func (w *Walls) effect() string {
-	if w == nil || !w.keep(sandbox.OwnFiles, sandbox.Writes, sandbox.Attributes, sandbox.Services) || !w.closed() {
+	if w == nil || !w.keep(sandbox.OwnFiles, sandbox.Writes, sandbox.Services) || !w.closed() {
 		return ""
 	}
 	if w.Posture == config.Open || slices.ContainsFunc(w.Write, func(path string) bool { return path != w.workspace }) {

@@ -90,7 +90,7 @@ func TestEffectsOfWalls(t *testing.T) {
 		want   policy.Effect
 	}{
 		{"posture: strict", bubblewrap, policy.Workspace},
-		{"posture: strict", landlock, policy.Outward}, // it leaves chmod and touch elsewhere
+		{"posture: strict", landlock, policy.Workspace}, // though it leaves chmod and touch elsewhere
 		{"posture: strict", sandbox.System{}, policy.Outward},
 		{"posture: strict\nsandbox: {write: [~/out]}", bubblewrap, policy.Outward},
 		{"posture: careful", bubblewrap, policy.Workspace}, // an empty list is no network

@@ -217,7 +217,7 @@ func (s *workSite) configure(lacks, more string) {
 	if s.bare && lacks != "" {
 		network += ", " + lacks
 	}
-	s.write("rouse.yaml", "posture: careful\nsandbox: {"+network+"}\n"+more+"\n")
+	s.write("rouse.yaml", "posture: careful\npolicy: [{do: allow}]\nsandbox: {"+network+"}\n"+more+"\n")
 	s.own("rouse.yaml")
 }
 
