@@ -45,11 +45,31 @@ func (a *app) policy(s *setup.Setup, since string) error {
 	if err != nil {
 		return usage(err)
 	}
-	err = printList(a, list, "", func(r setup.Ruling) string { return fmt.Sprintf("%-15s  %-9s  %s", r.Tool, r.Effect, ruled(r)) })
+	if !a.json {
+		fmt.Fprintln(a.stdout, postureWords(string(s.Config.Posture)))
+	}
+	tool := ""
+	err = printList(a, list, "", func(r setup.Ruling) string {
+		if r.Rule == "" && r.Tool == tool {
+			r.Why = "else"
+		}
+		tool = r.Tool
+		return fmt.Sprintf("%-15s  %-9s  %s", r.Tool, r.Effect, ruled(r))
+	})
 	if why := s.Asks(); why != nil && !a.json {
 		fmt.Fprintln(a.stdout, text.Line(why.Error(), maxMessage))
 	}
 	return err
+}
+
+// postureWords say what a posture means for calls; docs/sandbox.md says what for processes.
+func postureWords(posture string) string {
+	return map[string]string{
+		"":        "no posture: the rules of policy: hold, and nothing else",
+		"open":    "posture open: what goes outward after text from outside and private data is allowed, and marked",
+		"careful": "posture careful: what goes outward after text from outside and private data is asked; goals are locked after text from outside",
+		"strict":  "posture strict: what goes outward after text from outside and private data is denied; goals are locked after text from outside",
+	}[posture]
 }
 
 func ruled(r setup.Ruling) string {

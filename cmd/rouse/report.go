@@ -193,7 +193,7 @@ func tally(t report.Tally, out screen) string {
 		color string
 		word  string
 	}{
-		{t.Proven, green, "proven"}, {t.Claimed, "", "claimed"}, {t.Failed, red, "failed"}, {t.Idle, "", "with nothing to do"},
+		{t.Proven, green, "proven"}, {t.Claimed, "", "claimed"}, {t.Failed, red, "failed"}, {t.Idle, "", "idle or waiting"},
 		{t.Told, red, "not told of"}, {t.Calls, yellow, "failed calls"}, {t.Refused, yellow, "refused calls"},
 	} {
 		if n.count > 0 {
