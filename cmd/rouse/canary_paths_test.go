@@ -54,7 +54,7 @@ func (c *canaries) toolMeetings(pages string) []meeting {
 		{name: "over a timeout", replies: []modeltest.Reply{inShell("cat leak.txt; sleep 300"), done()}},
 		{name: "split over chunks", replies: []modeltest.Reply{inShell("i=0; while [ $i -lt 100 ]; do dd if=leak.txt bs=61 skip=$i count=1 2>/dev/null; i=$((i+1)); done"), done()}},
 		{name: "binary output", replies: []modeltest.Reply{inShell(`printf '\000\377'; cat leak.txt`), inShell(`cat leak.txt; printf '\377'`), done()}},
-		{name: "large output", replies: []modeltest.Reply{inShell("for i in 1 2 3 4 5 6 7 8 9; do cat leak.txt; done"), done()}},
+		{name: "large output", replies: []modeltest.Reply{inShell("for i in $(seq 27); do cat leak.txt; done"), done()}},
 		{name: "parked output", replies: []modeltest.Reply{inShell("i=0; while [ $i -lt 60 ]; do cat leak.txt; i=$((i+1)); done"),
 			call("scratchpad_read", `{"scratchpad_id": "{{step1.scratchpad_id}}", "mode": "lines"}`),
 			call("scratchpad_keep", `{"scratchpad_id": "{{step1.scratchpad_id}}", "label": `+quote(c.plain())+`}`),
