@@ -148,6 +148,9 @@ type Left struct {
 
 // Leave writes down what a cycle leaves that carries an origin. It may be done again.
 func (l Ledger) Leave(f disk.FS, c Left) error {
+	if l.Unwatched { // then the memory has it that something private was read, and files need not
+		c.From = c.From.Outside()
+	}
 	if len(c.From) == 0 && (!c.Effects || !disk.Exists(l.Path)) {
 		return nil
 	}
