@@ -264,10 +264,15 @@ func (r *Report) problem(err error) {
 
 // addSlots adds what became of the schedule, and what is to come.
 func (r *Report) addSlots(s *setup.Setup) {
-	list, err := s.NewestSlots(0)
+	all, err := s.Slots().Slots()
 	r.problem(err)
-	for _, slot := range slices.Backward(list) {
-		if slot.Status != setup.Asked && !slot.Time.Before(r.Since) {
+	verdicts := map[string]string{}
+	for _, c := range r.Cycles {
+		verdicts[c.Cycle] = c.Task
+	}
+	for _, record := range all {
+		if slot := setup.SlotOf(record); !record.Time.Before(r.Since) {
+			slot.Task = verdicts[slot.Cycle]
 			r.Slots = append(r.Slots, slot)
 		}
 	}
