@@ -75,9 +75,9 @@ func (u Unattended) check() error {
 	case u.Retention.KeepFailed < u.Retention.Keep:
 		return errors.New("retention.keep_failed must not be shorter than keep")
 	}
-	for i, s := range u.Notify {
-		if len(s.Command) > 0 == (s.File != "") || len(s.Command) > 0 && s.Command[0] == "" {
-			return fmt.Errorf("notify[%d]: each entry is {command: [program, argument]} or {file: path}", i)
+	for i := range u.Notify {
+		if err := notify.Check(u.Notify, i); err != nil {
+			return fmt.Errorf("notify[%d]: %w", i, err)
 		}
 	}
 	return checkHeartbeat(u.Heartbeat)

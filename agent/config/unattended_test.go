@@ -49,6 +49,7 @@ func TestUnattendedErrors(t *testing.T) {
 		{"failures: {pause_after: -1}\n", "not be below 0"},
 		{"notify:\n  - file: a\n  - {}\n", "rouse.yaml: line 3: notify[1]: each entry is"},
 		{"notify: [{command: [a], file: b}]\n", "each entry is"},
+		{"notify: [{file: a, name: x}, {file: b, name: x}]\n", "notify[1]: another one is called x, too"},
 		{"notify: [{mail: me}]\n", `unknown key "mail"`},
 		{"heartbeat: ftp://a/b\n", "line 1: heartbeat: use an http or https address"},
 		{"retention: {keep: 30}\n", `line 1: "30" is not an age; write 30d or 12h`},

@@ -40,11 +40,11 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deliverTime)
 	defer cancel()
 	for ctx.Err() == nil {
-		e, sink, ok, err := n.take(ctx)
+		m, sink, ok, err := n.take(ctx)
 		if err != nil || !ok {
 			return err
 		}
-		if err := n.settle(e.ID, sink, n.send(ctx, e, sink)); err != nil {
+		if err := n.settle(m.Event.ID, sink, n.send(ctx, m, sink)); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (n *Notifier) put(ctx context.Context, change func(*state) bool) error {
 			continue
 		}
 		for _, sink := range n.Sinks {
-			if n.send(ctx, m.Event, sink) == nil {
+			if m.to(n.name(sink)) && n.send(ctx, m, sink) == nil {
 				n.Once.Say(m.Event.Text)
 				n.leaveOpen(m.Event.Kind)
 			}
@@ -78,10 +78,10 @@ func (n *Notifier) put(ctx context.Context, change func(*state) bool) error {
 }
 
 // take marks the first delivery that is due as being sent by this process.
-func (n *Notifier) take(ctx context.Context) (e Event, sink Sink, ok bool, err error) {
+func (n *Notifier) take(ctx context.Context) (m Status, sink Sink, ok bool, err error) {
 	self := proc.Self()
 	err = n.update(ctx, func(s *state) (changed bool) {
-		for event, d := range s.deliveries() {
+		for of, d := range s.deliveries() {
 			if d.Status == Sending && !d.Owner.Alive() {
 				d.Status, changed = Unknown, true
 			}
@@ -95,12 +95,12 @@ func (n *Notifier) take(ctx context.Context) (e Event, sink Sink, ok bool, err e
 				continue
 			}
 			d.Status, d.Attempts, d.Owner = Sending, d.Attempts+1, self
-			e, sink, ok = event, n.Sinks[at], true
+			m, sink, ok = of, n.Sinks[at], true
 			return true
 		}
 		return changed
 	})
-	return e, sink, ok && err == nil, err
+	return m, sink, ok && err == nil, err
 }
 
 // settle records how a delivery went. It waits for the lock although the cycle
@@ -109,8 +109,8 @@ func (n *Notifier) settle(id string, sink Sink, failed error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return n.update(ctx, func(s *state) bool {
-		for event, d := range s.deliveries() {
-			if event.ID == id && d.Sink == n.name(sink) && d.Status == Sending {
+		for of, d := range s.deliveries() {
+			if of.Event.ID == id && d.Sink == n.name(sink) && d.Status == Sending {
 				n.conclude(d, failed)
 			}
 		}
@@ -133,8 +133,12 @@ func (n *Notifier) conclude(d *Delivery, failed error) {
 	d.Error = n.Redact.String(failed.Error())
 }
 
-func (n *Notifier) send(ctx context.Context, e Event, sink Sink) error {
-	text, err := json.Marshal(e)
+func (n *Notifier) send(ctx context.Context, m Status, sink Sink) error {
+	l, err := n.letter(m)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}

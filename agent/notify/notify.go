@@ -7,6 +7,7 @@
 // delivered to each sink; how that went is the message's own status, and no
 // concern of the cycle's. A delivery that failed is tried again at later wakes.
 // One whose process died on the way has an unknown outcome and is not repeated.
+// What is more than a line is a [Message], which goes the same way.
 // Where that file cannot be written, as on a full disk, sinks are told at once, and
 // [Once] remembers it. Without sinks no file is opened.
 package notify
@@ -15,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -52,24 +54,60 @@ type Event struct {
 	Home  string    `json:"home"`
 	Cycle string    `json:"cycle,omitempty"`
 	Time  time.Time `json:"time"`
-	Text  string    `json:"text"` // one line
+	// Subject is that of a message, "" of an event.
+	Subject string `json:"subject,omitempty"`
+	Text    string `json:"text"` // one line, but for what a sink is given of a message
 	// Since and Count tell of the failures before a change or a recovery.
 	Since *time.Time `json:"since,omitempty"`
 	Count int        `json:"count,omitempty"`
 }
 
-// Sink takes events: one of its fields is set.
+// Sink takes events and messages: one of its kinds is set.
 type Sink struct {
-	Command []string `yaml:"command"` // a program and its arguments, gets the event on its standard input
-	File    string   `yaml:"file"`    // gets a line for each event; relative to the home
+	Name    string   `yaml:"name"`    // by which messages are sent to it; "" is its kind
+	Quiet   bool     `yaml:"quiet"`   // gets nothing but messages that are sent to it by name
+	Command []string `yaml:"command"` // a program and its arguments, gets a [Letter] on its standard input
+	File    string   `yaml:"file"`    // gets it as a line; relative to the home
+}
+
+// kind is the key that says what a sink is, "" where not one does.
+func (s Sink) kind() string {
+	var kinds []string
+	if len(s.Command) > 0 {
+		kinds = append(kinds, "command")
+	}
+	if s.File != "" {
+		kinds = append(kinds, "file")
+	}
+	if len(kinds) != 1 {
+		return ""
+	}
+	return kinds[0]
+}
+
+// Check says what is wrong with a sink of a list.
+func Check(sinks []Sink, i int) error {
+	s := sinks[i]
+	if s.kind() == "" || len(s.Command) > 0 && s.Command[0] == "" {
+		return errors.New("each entry is {command: [program, argument]} or {file: path}")
+	}
+	if slices.ContainsFunc(sinks[:i], func(other Sink) bool { return s.Name != "" && s.Name == other.Name }) {
+		return fmt.Errorf("another one is called %s, too", s.Name)
+	}
+	return nil
 }
 
 // name is what a sink is called in the state.
 func (n *Notifier) name(s Sink) string {
-	if s.File != "" {
-		return n.Redact.String("file " + s.File)
+	about := s.Name
+	switch {
+	case about != "":
+	case s.File != "":
+		about = s.File
+	default:
+		about = strings.Join(s.Command, " ")
 	}
-	return n.Redact.String("command " + strings.Join(s.Command, " "))
+	return n.Redact.String(s.kind() + " " + about)
 }
 
 // Notifier tells of one home. Its fields are set once.
@@ -108,12 +146,10 @@ func (n *Notifier) Cycle(ctx context.Context, o Outcome) error {
 // before: the key names what happened, such as a slot that was missed.
 func (n *Notifier) Tell(ctx context.Context, kind, key, text string) error {
 	return n.put(ctx, func(s *state) bool {
-		if slices.Contains(s.Told, key) {
+		if !s.news(key) {
 			return false
 		}
-		s.Told = append(s.Told, key)
-		s.Told = s.Told[max(0, len(s.Told)-maxTold):]
-		n.queue(s, Event{Kind: kind, Text: text})
+		n.tell(s, Event{Kind: kind, Text: text})
 		return true
 	})
 }
@@ -141,7 +177,7 @@ func (n *Notifier) failed(s *state, o Outcome) bool {
 		e.Since, e.Count = &i.Since, i.Count
 		i.Cause, i.Count = cause, i.Count+1
 	}
-	n.queue(s, e)
+	n.tell(s, e)
 	return true
 }
 
@@ -152,7 +188,7 @@ func (n *Notifier) recovered(s *state, o Outcome) bool {
 		return false
 	}
 	s.Incident = nil
-	n.queue(s, Event{
+	n.tell(s, Event{
 		Kind: Recovered, Cycle: o.Cycle, Since: &i.Since, Count: i.Count,
 		Text: fmt.Sprintf("cycle %s is done; %d before it were not, since %s", o.Cycle, i.Count, i.Since.Format("2006-01-02 15:04")),
 	})
@@ -184,13 +220,22 @@ func (n *Notifier) openPath() string { return strings.TrimSuffix(n.Path, ".json"
 // maxText bounds the text of an event, in characters.
 const maxText = 1000
 
-// queue puts an event down for each sink.
-func (n *Notifier) queue(s *state, e Event) {
-	e.ID, e.Home, e.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
+// tell puts an event down for each sink that is told of events.
+func (n *Notifier) tell(s *state, e Event) {
+	all, _ := Reach(n.Sinks, nil)
 	e.Text = text.Brief(n.Redact.String(e.Text), maxText-1) // with the mark of a cut
-	m := Status{Event: e}
-	for _, sink := range n.Sinks {
-		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: e.Time})
+	n.queue(s, Letter{Event: e}, all)
+}
+
+// queue puts down what these sinks are to be given.
+func (n *Notifier) queue(s *state, l Letter, sinks []Sink) {
+	l.ID, l.Home, l.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
+	m := Status{Event: l.Event, letter: &l}
+	if l.Subject != "" {
+		m.Event.Text = l.Subject
+	}
+	for _, sink := range sinks {
+		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: l.Time})
 	}
 	s.Messages = append(s.Messages, m)
 	s.forget()

@@ -293,7 +293,7 @@ func TestBounds(t *testing.T) {
 	for i := range 1000 {
 		n := fmt.Sprint(i)
 		s.Told = append(s.Told, n)
-		r.queue(&s, Event{Kind: Missed, Text: n + strings.Repeat("x", 2000)})
+		r.tell(&s, Event{Kind: Missed, Text: n + strings.Repeat("x", 2000)})
 	}
 	r.must(r.save(s))
 	r.must(r.Tell(t.Context(), Missed, "last", "last"))

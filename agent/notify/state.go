@@ -40,6 +40,8 @@ type incident struct {
 type Status struct {
 	Event      Event      `json:"event"`
 	Deliveries []Delivery `json:"deliveries"`
+
+	letter *Letter // what this process put down itself
 }
 
 // Delivery is how far a sink was told of an event.
@@ -63,19 +65,34 @@ const (
 
 func (d Delivery) open() bool { return d.Status == ToSend || d.Status == Sending }
 
+// to says whether a message goes to the sink of this name.
+func (m Status) to(sink string) bool {
+	return slices.ContainsFunc(m.Deliveries, func(d Delivery) bool { return d.Sink == sink })
+}
+
 func (m Status) open() bool { return slices.ContainsFunc(m.Deliveries, Delivery.open) }
 
-// deliveries are all deliveries, to be changed, each with its event.
-func (s *state) deliveries() iter.Seq2[Event, *Delivery] {
-	return func(yield func(Event, *Delivery) bool) {
+// deliveries are all deliveries, to be changed, each with what it is of.
+func (s *state) deliveries() iter.Seq2[Status, *Delivery] {
+	return func(yield func(Status, *Delivery) bool) {
 		for _, m := range s.Messages {
 			for i := range m.Deliveries {
-				if !yield(m.Event, &m.Deliveries[i]) {
+				if !yield(m, &m.Deliveries[i]) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// news says whether a key was not told yet, and counts it as told.
+func (s *state) news(key string) bool {
+	if slices.Contains(s.Told, key) {
+		return false
+	}
+	s.Told = append(s.Told, key)
+	s.Told = s.Told[max(0, len(s.Told)-maxTold):]
+	return true
 }
 
 // forget drops the oldest messages: first those that are delivered.
@@ -124,7 +141,14 @@ func (n *Notifier) save(s state) error {
 	if err != nil {
 		return err
 	}
-	return disk.Replace(n.disk(), n.Path, append(data, '\n'), 0o600)
+	if err := n.keep(s); err != nil {
+		return err
+	}
+	err = disk.Replace(n.disk(), n.Path, append(data, '\n'), 0o600)
+	if err == nil {
+		n.throwAway(s)
+	}
+	return err
 }
 
 // Recent lists the newest events, the newest last, as `rouse status` may show

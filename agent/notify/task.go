@@ -53,7 +53,7 @@ func (n *Notifier) tested(s *state, o Tested) bool {
 	case o.Task == journal.TaskProven && !known:
 		return false
 	case o.Task == journal.TaskProven:
-		n.queue(s, Event{Kind: Recovered, Cycle: o.Cycle, Since: &was.Since, Text: fmt.Sprintf("cycle %s: the task is proven, which had failed since %s: %s", o.Cycle, was.Since.Format("2006-01-02 15:04"), about)})
+		n.tell(s, Event{Kind: Recovered, Cycle: o.Cycle, Since: &was.Since, Text: fmt.Sprintf("cycle %s: the task is proven, which had failed since %s: %s", o.Cycle, was.Since.Format("2006-01-02 15:04"), about)})
 		s.Tasks = others
 		return true
 	case known && n.now().Sub(was.Told) < retell:
@@ -64,7 +64,7 @@ func (n *Notifier) tested(s *state, o Tested) bool {
 	if about == "" {
 		what = "what must hold for every cycle does not"
 	}
-	n.queue(s, Event{Kind: Failed, Cycle: o.Cycle, Text: fmt.Sprintf("cycle %s: %s: %s", o.Cycle, what, strings.Join(o.Unmet, "; "))})
+	n.tell(s, Event{Kind: Failed, Cycle: o.Cycle, Text: fmt.Sprintf("cycle %s: %s: %s", o.Cycle, what, strings.Join(o.Unmet, "; "))})
 	s.Tasks = append(others[max(0, len(others)-maxTasks+1):], was)
 	return true
 }

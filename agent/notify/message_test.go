@@ -1,0 +1,70 @@
+package notify
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rouse/internal/redact"
+)
+
+// letters lists what a file of JSON lines holds.
+func (r *rig) letters(name string) (list []Letter) {
+	r.t.Helper()
+	lines, err := os.ReadFile(filepath.Join(r.Home, name))
+	r.must(err)
+	for line := range strings.Lines(string(lines)) {
+		var l Letter
+		r.must(json.Unmarshal([]byte(line), &l))
+		list = append(list, l)
+	}
+	return list
+}
+
+// A message reaches the sinks that are named, once, whole and without secrets; a sink that
+// failed gets it later, and what it said goes when all have it.
+func TestMessage(t *testing.T) {
+	secret := "hunter2" + "hunter2"
+	r := newRig(t, Sink{File: "told.jsonl"}, Sink{Name: "boss", Quiet: true, Command: []string{"sh", "-c", "test -e up && cat >>boss.jsonl"}})
+	r.Redact = redact.New(map[string]string{"PIN": secret})
+	m := Message{
+		Key: "report 1", Kind: Report, Cycle: "1", Subject: "home\r\nBcc: x: 3 of 4", Text: "one\ntwo " + secret, HTML: "<p>one</p>",
+		Attachments: []Attachment{{"a.csv", []byte("1," + secret + "\n")}}, To: []string{"boss", "file"},
+	}
+	for range 2 {
+		r.must(r.Send(t.Context(), m))
+		r.must(r.Deliver(t.Context()))
+	}
+	r.must(r.Tell(t.Context(), Waiting, "key", "an event"))
+	state, err := os.ReadFile(r.Path)
+	r.must(err)
+	if strings.Contains(string(state), "two") || r.Deliveries()["1"] != Undelivered {
+		t.Errorf("%v, %s", r.Deliveries(), state)
+	}
+	r.must(os.WriteFile(filepath.Join(r.Home, "up"), nil, 0o600))
+	r.now = r.now.Add(firstWait)
+	r.must(r.Deliver(t.Context()))
+	told, boss := r.letters("told.jsonl"), r.letters("boss.jsonl")
+	if len(told) != 2 || len(boss) != 1 || r.Deliveries()["1"] != Delivered {
+		t.Fatalf("%+v, %+v, %v", told, boss, r.Deliveries())
+	}
+	want := Letter{HTML: m.HTML, Attachments: []Attachment{{"a.csv", []byte("1,[REDACTED:PIN]\n")}}, Event: Event{
+		ID: told[0].ID, Kind: Report, Home: r.Home, Cycle: "1", Time: told[0].Time, Subject: `home\r\nBcc: x: 3 of 4`, Text: "one\ntwo [REDACTED:PIN]",
+	}}
+	for _, got := range []Letter{told[0], boss[0]} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.Home, "notify", "*")); left != nil {
+		t.Errorf("%q is left", left)
+	}
+	m.To = []string{"bos"}
+	if err := r.Send(t.Context(), m); err == nil || !strings.Contains(err.Error(), `no sink of notify is called "bos"`) {
+		t.Error(err)
+	}
+}
