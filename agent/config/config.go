@@ -53,6 +53,8 @@ type Config struct {
 	Policy []policy.Rule `yaml:"policy"`
 	// Standing are checks that hold for every cycle.
 	Standing Standing `yaml:"standing"`
+	// Serve is the page in a browser.
+	Serve Serve `yaml:"serve"`
 
 	name    string // of the file
 	dir     string // of it: the home
@@ -156,6 +158,7 @@ func Default() Config {
 	c.Retention = Retention{Keep: 30 * day, KeepFailed: 90 * day}
 	c.Approvals.Expire = 3 * day
 	c.Sandbox.Memory, c.Sandbox.Processes = unset, unset
+	c.Serve = Serve{Listen: "127.0.0.1:7373", TokenEnv: "ROUSE_PAGE_TOKEN", ViewTokenEnv: "ROUSE_PAGE_VIEW_TOKEN"}
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)

@@ -25,7 +25,8 @@ const (
 // prefix that fits a package holds. What stands below one may import its parent.
 var rules = map[string][]string{
 	"":                       {},
-	"cmd/rouse":              {"", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
+	"cmd/rouse":              {"", "page", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
+	"page":                   {"setup", "agent", "home", "journal", "scratchpad", "internal"},
 	"setup":                  {"", "agent", "dispatcher", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
 	"proxy":                  {"dispatcher", "journal", "scratchpad", "tools", "internal"},
 	"agent":                  {"agent", "dispatcher", "home", "journal", "scratchpad", "tools", "internal"},
@@ -69,6 +70,7 @@ var only = map[string]string{
 	"github.com/wasilibs/go-re2":         "scratchpad/observation",
 	"github.com/itchyny/gojq":            "scratchpad/observation",
 	"filippo.io/age":                     "internal/vault",
+	"html/template":                      "page setup/report",
 }
 
 // file is one Go file of the project.

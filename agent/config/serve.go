@@ -1,0 +1,44 @@
+package config
+
+import (
+	"fmt"
+	"net"
+
+	"rouse/internal/loopback"
+)
+
+// Serve says where `rouse serve` shows the home, and to whom.
+type Serve struct {
+	Listen string `yaml:"listen"`
+	// BehindProxy is the name, with a port if it is not 443, under which a proxy that does
+	// TLS shows the page; "" for none.
+	BehindProxy string `yaml:"behind_proxy"`
+	// TokenEnv names the variable with the token of those who may act, ViewTokenEnv that of
+	// those who may look.
+	TokenEnv     string `yaml:"token_env"`
+	ViewTokenEnv string `yaml:"view_token_env"`
+}
+
+// Check reports where it may not be served: beyond loopback only a proxy may ask, and only
+// who has a token is let in there.
+func (s Serve) Check(getenv func(string) string) error {
+	host, _, err := net.SplitHostPort(s.Listen)
+	tokens := getenv(s.TokenEnv) != "" || getenv(s.ViewTokenEnv) != ""
+	switch {
+	case err != nil:
+		return fmt.Errorf("listen %.100q: use an address and a port, such as 127.0.0.1:7373", s.Listen)
+	case s.BehindProxy == "" && !loopback.Is(host):
+		return fmt.Errorf("listen %.100q is not a loopback address: keep to 127.0.0.1, or name the proxy that does TLS before it with --behind-proxy", s.Listen)
+	case s.BehindProxy != "" && !tokens:
+		return fmt.Errorf("behind a proxy nobody sees the terminal: put a token into $%s, such as that of openssl rand -hex 32", s.TokenEnv)
+	}
+	for _, name := range []string{s.TokenEnv, s.ViewTokenEnv} {
+		if token := getenv(name); token != "" && len(token) < minToken {
+			return fmt.Errorf("the token in $%s has %d characters: take at least %d, such as those of openssl rand -hex 32", name, len(token), minToken)
+		}
+	}
+	return nil
+}
+
+// minToken is how long a token is at least.
+const minToken = 24

@@ -1,0 +1,17 @@
+// Live updates: the one thing of these pages that needs a script.
+//
+// An element with data-live="URL" is kept up to date by the server-sent events of
+// that address: "add" brings rows for its end, "set" all of its content, "end" says
+// that there is nothing more to come, and the page is shown anew. Of rows the newest
+// 500 stay. What comes is HTML that the server made and escaped.
+'use strict'
+const most = 500
+for (const el of document.querySelectorAll('[data-live]')) {
+  const source = new EventSource(el.dataset.live)
+  source.addEventListener('add', e => {
+    el.insertAdjacentHTML('beforeend', e.data)
+    while (el.childElementCount > most) el.firstElementChild.remove()
+  })
+  source.addEventListener('set', e => { el.innerHTML = e.data })
+  source.addEventListener('end', () => { source.close(); location.reload() })
+}

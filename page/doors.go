@@ -1,0 +1,236 @@
+package page
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Role is what somebody may do.
+type Role string
+
+// The roles.
+const (
+	View Role = "view" // look at everything
+	Act  Role = "act"  // and press buttons
+)
+
+// may says whether somebody with role r may do what needs another.
+func (r Role) may(needed Role) bool { return r == needed || r == Act && needed == View }
+
+const (
+	sessionLasts = 12 * time.Hour // since its last request
+	linkLasts    = 15 * time.Minute
+	maxSessions  = 1000
+	linkEvery    = 10 * time.Second // that a stranger may ask for one
+)
+
+// session is somebody who has logged in.
+type session struct {
+	id   string // short, for the log; not the cookie
+	role Role
+	seen time.Time
+	said string // what the last button did, shown once
+}
+
+// doors know who has logged in, by the SHA-256 of their cookie, and the links that let
+// somebody in once. It may be used by several goroutines.
+type doors struct {
+	tokens   map[Role]string
+	now      func() time.Time
+	mu       sync.Mutex
+	sessions map[[32]byte]*session
+	links    map[[32]byte]link
+	asked    time.Time // when a stranger last asked for a link
+	refused  int       // tokens since then
+}
+
+type link struct {
+	role Role
+	ends time.Time
+}
+
+func newDoors(o Options) *doors {
+	return &doors{tokens: o.Tokens, now: o.Now, sessions: map[[32]byte]*session{}, links: map[[32]byte]link{}}
+}
+
+// newLink is the secret of a new link.
+func (d *doors) newLink(role Role) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.links, func(_ [32]byte, l link) bool { return d.now().After(l.ends) })
+	secret := rand.Text()
+	d.links[sha256.Sum256([]byte(secret))] = link{role, d.now().Add(linkLasts)}
+	return secret
+}
+
+// follow takes a link, which works once, and gives the cookie of a new session.
+func (d *doors) follow(secret string) (cookie string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := sha256.Sum256([]byte(secret))
+	l, ok := d.links[key]
+	delete(d.links, key)
+	if !ok || d.now().After(l.ends) {
+		return "", false
+	}
+	return d.begin(l.role), true
+}
+
+// known lets somebody in who has a token. Every one is compared, so that time tells nothing.
+func (d *doors) known(token string) (cookie string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	given := sha256.Sum256([]byte(token))
+	var role Role
+	for r, t := range d.tokens {
+		want := sha256.Sum256([]byte(t))
+		if t != "" && subtle.ConstantTimeCompare(given[:], want[:]) == 1 && (role == "" || r == Act) {
+			role = r
+		}
+	}
+	if role == "" {
+		return "", false
+	}
+	return d.begin(role), true
+}
+
+// begin begins a session; above so many the one that was away longest ends.
+func (d *doors) begin(role Role) (cookie string) {
+	if len(d.sessions) >= maxSessions {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(d.sessions)), func(a, b [32]byte) int { return d.sessions[a].seen.Compare(d.sessions[b].seen) })
+		delete(d.sessions, oldest)
+	}
+	cookie = rand.Text()
+	d.sessions[sha256.Sum256([]byte(cookie))] = &session{id: rand.Text()[:6], role: role, seen: d.now()}
+	return cookie
+}
+
+// who is a copy of the session of a cookie. What was said is said to it once.
+func (d *doors) who(cookie string) (session, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := sha256.Sum256([]byte(cookie))
+	s := d.sessions[key]
+	if s == nil || d.now().Sub(s.seen) > sessionLasts {
+		delete(d.sessions, key)
+		return session{}, false
+	}
+	s.seen = d.now()
+	return *s, true
+}
+
+// say keeps what a button did for the page that is shown next, and takes that: "" takes it.
+func (d *doors) say(cookie, line string) (was string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.sessions[sha256.Sum256([]byte(cookie))]; s != nil {
+		was, s.said = s.said, line
+	}
+	return was
+}
+
+func (d *doors) end(cookie string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.sessions, sha256.Sum256([]byte(cookie)))
+}
+
+// patient says whether a stranger may be answered now: not more often than each ten seconds.
+func (d *doors) patient() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.now().Sub(d.asked) < linkEvery {
+		return false
+	}
+	d.asked = d.now()
+	return true
+}
+
+// Link is the path that lets somebody in once.
+func (s *Server) Link(role Role) string { return "/login?once=" + s.doors.newLink(role) }
+
+// cookieName is that of the session. Browsers share cookies between the ports of a machine,
+// and servers of other users must not share theirs.
+func (s *Server) cookieName(r *http.Request) string {
+	if s.Secure {
+		return "__Host-rouse"
+	}
+	return fmt.Sprintf("rouse-%.4x", sha256.Sum256([]byte(r.Host)))
+}
+
+func (s *Server) cookie(r *http.Request) string {
+	if c, err := r.Cookie(s.cookieName(r)); err == nil {
+		return c.Value
+	}
+	return ""
+}
+
+// login lets somebody in by a link, the one GET that does something, or asks for a token.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	secret := r.URL.Query().Get("once")
+	if secret == "" {
+		s.askIn(w, r, http.StatusOK, "")
+		return
+	}
+	cookie, ok := s.doors.follow(secret)
+	if !ok {
+		s.askIn(w, r, http.StatusForbidden, "This link was used, or is too old.")
+		return
+	}
+	s.enter(w, r, cookie)
+}
+
+func (s *Server) loginByToken(w http.ResponseWriter, r *http.Request) {
+	if !s.doors.patientAfter() {
+		s.askIn(w, r, http.StatusTooManyRequests, "Too many tries: wait ten seconds.")
+		return
+	}
+	cookie, ok := s.doors.known(r.PostFormValue("token"))
+	if !ok {
+		s.askIn(w, r, http.StatusForbidden, "This is not the token.")
+		return
+	}
+	s.enter(w, r, cookie)
+}
+
+// patientAfter lets some tries through, and then one each ten seconds.
+func (d *doors) patientAfter() bool {
+	d.mu.Lock()
+	d.refused++
+	few := d.refused <= 10
+	d.mu.Unlock()
+	return few || d.patient()
+}
+
+// newLink prints a link where the server runs: who can see that may act.
+func (s *Server) newLink(w http.ResponseWriter, r *http.Request) {
+	if s.doors.patient() {
+		s.Say("log in once with: " + s.Link(Act))
+	}
+	s.askIn(w, r, http.StatusOK, "A new link was printed where rouse serve runs. It works once, for 15 minutes.")
+}
+
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, cookie string) {
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(r), Value: cookie, Path: "/", HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode})
+	http.Redirect(w, r, cmp.Or(local(r.FormValue("to")), "/"), http.StatusSeeOther)
+}
+
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	s.doors.end(s.cookie(r))
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// askIn shows how to log in.
+func (s *Server) askIn(w http.ResponseWriter, r *http.Request, code int, said string) {
+	s.show(w, code, sheet{template: "login", title: "Log in", data: map[string]any{
+		"Said": said, "Tokens": len(s.Tokens) > 0, "To": local(r.FormValue("to")),
+	}}, frame{})
+}

@@ -1,0 +1,22 @@
+package page
+
+// part is a page of a home that each of its pages leads to.
+type part struct{ Name, Path string }
+
+// nav are those parts, in their order.
+func nav() []part {
+	return []part{{"Home", ""}}
+}
+
+// looks are the pages that only show, by the pattern of their path.
+func looks() map[string]func(*visit) (sheet, error) {
+	return map[string]func(*visit) (sheet, error){
+		"/{$}":      (*visit).listHomes,
+		"/h/{home}": (*visit).showHome,
+	}
+}
+
+// acts are the buttons.
+func acts() map[string]func(*visit) (sheet, error) {
+	return map[string]func(*visit) (sheet, error){}
+}

@@ -1,0 +1,91 @@
+package page
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"sync"
+	"time"
+
+	"rouse/agent/budget"
+	"rouse/internal/text"
+)
+
+//go:embed templates
+var files embed.FS
+
+// templates parses those of pages, each in the frame of all and when it is first shown.
+func templates() func(name string) (*template.Template, error) {
+	var mu sync.Mutex
+	parsed := map[string]*template.Template{}
+	return func(name string) (*template.Template, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if t := parsed[name]; t != nil {
+			return t, nil
+		}
+		t, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/"+name+".html")
+		if err == nil {
+			parsed[name] = t
+		}
+		return t, err
+	}
+}
+
+// functions are those that templates have.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"visible": visible,
+		"line":    func(n int, s string) string { return text.Line(s, n) },
+		"when":    func(t time.Time) string { return t.Local().Format("Mon 2 Jan 15:04") },
+		"stamp":   func(t time.Time) string { return t.Format(time.RFC3339) },
+		"money":   func(m budget.Money) string { return fmt.Sprintf("%.4f", float64(m)/1e9) },
+		"home":    homePath,
+		"nav":     nav,
+		"json":    indented,
+	}
+}
+
+// visible is a text of which nothing hides: control, bidirectional and invisible
+// characters are written out.
+func visible(s string) string { return text.Block(s) }
+
+// indented is JSON for people; what is none stays as it is.
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return visible(string(raw))
+	}
+	return visible(b.String())
+}
+
+// frame is what every page shows around itself.
+type frame struct {
+	Title string
+	Home  string // its name, "" for none
+	Role  Role
+	Path  string // of this page
+	Said  string // what the last button did
+	Data  any
+}
+
+// show writes a page. It is made whole first, so that an error is never half of one.
+func (s *Server) show(w http.ResponseWriter, code int, a sheet, f frame) {
+	f.Title, f.Data = a.title, a.data
+	var b bytes.Buffer
+	t, err := s.templates(a.template)
+	if err == nil {
+		err = t.Execute(&b, f)
+	}
+	if err != nil {
+		s.Say(text.Line(fmt.Sprintf("show %s: %v", a.template, err), 500))
+		http.Error(w, "the page cannot be shown: rouse serve has said why", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(b.Bytes()) // whoever left does not hear it
+}
