@@ -91,6 +91,19 @@ func Open(h home.Home, p Process) (*Setup, error) {
 	return with(h, p, c), nil
 }
 
+// Look opens a home to be looked at: one whose configuration is wrong, which the error says,
+// as if it had none.
+func Look(h home.Home, p Process) (*Setup, error) {
+	s, err := Open(h, p)
+	if err != nil {
+		if p.Dotenv == nil {
+			p = p.In(h)
+		}
+		s = with(h, p, config.Default())
+	}
+	return s, err
+}
+
 // checkWalls refuses a sandbox that would let tools at the agent's own files.
 func checkWalls(h home.Home, c config.Config) error {
 	for i, path := range c.Sandbox.Write {

@@ -9,7 +9,6 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/budget"
-	"rouse/agent/config"
 	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/retention"
@@ -60,7 +59,7 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 	if newest == nil {
 		newest = &agent.Summary{}
 	}
-	s, err := Open(h, p)
+	s, err := Look(h, p)
 	st := newStanding()
 	if err == nil {
 		st = s.Standing(newest)
@@ -68,10 +67,8 @@ func StandingOf(h home.Home, p Process, newest *agent.Summary) Standing {
 		if memory, _, err := h.Load(); err == nil && s.Config.Posture != "" {
 			st.Origins = agent.Origins(memory)
 		}
-	} else {
-		st.problem(err)
-		s = with(h, p, config.Default()) // the night was as it was
 	}
+	st.problem(err)
 	st.problem(s.addNight(&st, newest))
 	if _, err := h.ReadRules(); err != nil {
 		st.problem(agent.Unruled(h, err))

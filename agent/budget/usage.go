@@ -30,13 +30,14 @@ type Row struct {
 
 // Usage sums up the journals of a home, by "day", "cycle" or "model",
 // in the order of the keys, of the cycles from since on, "" of all. Replies whose journal names no model are those of
-// model. Requests that were not answered are not in it.
-func Usage(h home.Home, by, model string, prices Prices, since string) ([]Row, error) {
+// model. Requests that were not answered are not in it. Who wants more of the journals than
+// that gets their lines from each, unless it is nil, and need not read them again.
+func Usage(h home.Home, by, model string, prices Prices, since string, each func(cycle string, line []byte)) ([]Row, error) {
 	cycles, err := h.Cycles(0)
 	if err != nil {
 		return nil, fmt.Errorf("usage: %w", err)
 	}
-	u := usage{by: by, model: model, prices: prices, rows: map[string]*Row{}}
+	u := usage{by: by, model: model, prices: prices, each: each, rows: map[string]*Row{}}
 	for _, id := range slices.Backward(cycles) {
 		if id < since {
 			continue
@@ -66,6 +67,7 @@ func Total(rows []Row) Row {
 type usage struct {
 	by, model string
 	prices    Prices
+	each      func(cycle string, line []byte)
 	rows      map[string]*Row
 }
 
@@ -88,6 +90,9 @@ func (u *usage) add(path, cycle string) error {
 	}
 	model := u.model
 	for line := range bytes.Lines(data) {
+		if u.each != nil {
+			u.each(cycle, line)
+		}
 		result := bytes.Contains(line, []byte(`"event":"result"`))
 		if !result && !bytes.Contains(line, []byte(`"event":"reply"`)) {
 			continue

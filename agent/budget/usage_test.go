@@ -52,12 +52,12 @@ func TestUsage(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		got, err := Usage(h, tt.by, "small", prices, "")
+		got, err := Usage(h, tt.by, "small", prices, "", nil)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.by, err, diff)
 		}
 	}
-	if got, err := Usage(home.Home{Dir: filepath.Join(h.Dir, "none")}, "day", "", prices, ""); len(got) > 0 || err != nil {
+	if got, err := Usage(home.Home{Dir: filepath.Join(h.Dir, "none")}, "day", "", prices, "", nil); len(got) > 0 || err != nil {
 		t.Error(got, err)
 	}
 	if sum := Total(tests[0].want); sum.Cycles != 3 || sum.Money != 2_640_000 || sum.Priced {

@@ -50,7 +50,7 @@ func (a *app) cost(s *setup.Setup, by string) error {
 	if err != nil {
 		return usage(err)
 	}
-	rows, err := budget.Usage(s.Home, by, s.ModelName(), prices, "")
+	rows, err := budget.Usage(s.Home, by, s.ModelName(), prices, "", nil)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
-	"sort"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -17,7 +14,7 @@ import (
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/scratchpad"
-	"rouse/scratchpad/origin"
+	"rouse/setup/report"
 )
 
 func (a *app) newDiff() *cobra.Command {
@@ -156,53 +153,14 @@ func lineColor(line string) string {
 	return dim
 }
 
-// printDiff shows each key that changed, and how: the tasks, then all else, then the
-// notes, and at the end what they say of calls. So many tasks left for the archive.
+// printDiff shows each key that changed, and how. So many tasks left for the archive.
 func (a *app) printDiff(list []scratchpad.Difference, moved int) {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stdout, "nothing changed")
 	}
-	sort.SliceStable(list, func(i, j int) bool { return place(list[i].Key) < place(list[j].Key) })
-	var callsGone, callsCome []string
-	for _, d := range list {
-		gone, come := removed(d), added(d)
-		switch d.Key {
-		case "completed_tasks":
-			n := min(moved, len(gone))
-			if gone = gone[n:]; n > 0 {
-				gone = append([]string{fmt.Sprintf("%s moved to the archive, scratchpad/completed.jsonl", text.Count(n, "task"))}, gone...)
-			}
-		case "notes":
-			gone, callsGone = parted(gone)
-			come, callsCome = parted(come)
-		}
-		a.printChange(fmt.Sprintf("%s %s", text.Line(d.Key, 200), d.Kind), gone, come)
+	for _, k := range report.Keys(list, moved) {
+		a.printChange(k.Key+" "+k.How, k.Gone, k.Come)
 	}
-	if n := len(callsGone) + len(callsCome); n > 0 {
-		a.printChange(fmt.Sprintf("lines of calls in the notes: %d more, %d fewer", len(callsCome), len(callsGone)), callsGone, callsCome)
-	}
-}
-
-// place is where a key is shown.
-func place(key string) int {
-	first := []string{"current_task", "pending_actions", "completed_tasks"}
-	last := []string{"notes", "last_updated"}
-	if i := slices.Index(first, key); i >= 0 {
-		return i
-	}
-	return len(first) + slices.Index(last, key) + 1
-}
-
-// parted takes the lines of calls out of those of the notes.
-func parted(lines []string) (other, calls []string) {
-	for _, line := range lines {
-		if _, plain := origin.Unmark(line); strings.HasPrefix(plain, "[TOOL] ") || strings.HasPrefix(plain, "[TOOLS] ") {
-			calls = append(calls, line)
-		} else {
-			other = append(other, line)
-		}
-	}
-	return other, calls
 }
 
 func (a *app) printChange(head string, gone, come []string) {
@@ -215,63 +173,4 @@ func (a *app) printChange(head string, gone, come []string) {
 	for _, line := range come {
 		fmt.Fprintln(a.stdout, out.paint(green, "  + "+line))
 	}
-}
-
-// removed are the lines that a difference takes away.
-func removed(d scratchpad.Difference) []string {
-	if len(d.Removed) > 0 || len(d.Added) > 0 {
-		return values(d.Removed)
-	}
-	if lost, got := d.Lines(); len(lost)+len(got) > 0 {
-		return lines(lost)
-	}
-	if d.Kind == scratchpad.KindAdded || d.Kind == scratchpad.KindExtended {
-		return nil
-	}
-	return textLines(d.Before)
-}
-
-// added are the lines that a difference brings.
-func added(d scratchpad.Difference) []string {
-	lost, got := d.Lines()
-	switch {
-	case len(d.Removed) > 0 || len(d.Added) > 0:
-		return values(d.Added)
-	case len(lost)+len(got) > 0:
-		return lines(got)
-	case d.Kind == scratchpad.KindRemoved:
-		return nil
-	case d.Kind == scratchpad.KindExtended:
-		return textLines(d.Appended)
-	}
-	return textLines(d.After)
-}
-
-// lines are those of a text as they are shown.
-func lines(list []string) (all []string) {
-	for _, line := range list {
-		all = append(all, text.Line(line, 2000))
-	}
-	return all
-}
-
-func values(list []any) []string {
-	var lines []string
-	for _, v := range list {
-		lines = append(lines, strings.Join(textLines(v), `\n`))
-	}
-	return lines
-}
-
-// textLines are the lines of a value: of a text its own, else one of JSON.
-func textLines(v any) []string {
-	s, ok := v.(string)
-	if !ok {
-		b, err := json.Marshal(v)
-		if err != nil {
-			return []string{err.Error()}
-		}
-		return []string{text.Line(string(b), 2000)}
-	}
-	return lines(strings.Split(strings.Trim(s, "\n"), "\n"))
 }

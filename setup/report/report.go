@@ -6,8 +6,10 @@ package report
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"rouse/agent"
@@ -17,12 +19,15 @@ import (
 	"rouse/agent/schedule"
 	"rouse/agent/search"
 	"rouse/home"
+	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 	"rouse/setup"
 )
 
-// Report is what happened in a home. Its JSON is that of `rouse report`.
+// Report is what happened in a home. Its JSON is that of `rouse report`; every list is there,
+// if empty.
 type Report struct {
 	Home  string    `json:"home"`
 	Since time.Time `json:"since"`
@@ -31,18 +36,27 @@ type Report struct {
 	Slots  []setup.Slot    `json:"slots"`
 	Cycles []agent.Summary `json:"cycles"`
 	Tally  Tally           `json:"tally"`
-	Cost   Cost            `json:"cost"`
-	Limits []budget.Use    `json:"limits"`
+	// Failures say why cycles failed, and Calls which did not do what they were to.
+	Failures []Failure `json:"failures"`
+	Calls    []Call    `json:"calls"`
+	// Doubts are what a cycle's word should not be taken for without a look, and Origins are
+	// where texts came from outside.
+	Doubts  []Doubt      `json:"doubts"`
+	Origins []Origin     `json:"origins"`
+	Cost    Cost         `json:"cost"`
+	Limits  []budget.Use `json:"limits"`
 	// Memory is what changed over all of the time, key by key, and Files in the workspace.
 	Memory []scratchpad.Difference `json:"memory"`
 	Files  []File                  `json:"files"`
 	// Hosts were reached, Wanted was refused.
 	Hosts  []Count  `json:"hosts"`
 	Wanted []Wanted `json:"wanted"`
-	Said   []Said   `json:"said"`
+	// Approvals are calls that wait for a yes, and those of which that was answered meanwhile.
+	Approvals []Approval `json:"approvals"`
+	Said      []Said     `json:"said"`
 	// Problems say what is not as it should be, with what mends it.
 	Problems []string `json:"problems"`
-	Due      []Due    `json:"due"` // until the end of the next day
+	Due      []Due    `json:"due"` // until the end of the day
 	// Undo is the cycle to before which a rewind takes all of it back, "" without any.
 	Undo string `json:"undo"`
 }
@@ -54,6 +68,7 @@ type Tally struct {
 	Claimed int `json:"claimed"`
 	Failed  int `json:"failed"` // whose task or process failed
 	Idle    int `json:"idle"`   // that found nothing to do, or wait
+	Awake   int `json:"awake"`
 	Told    int `json:"untold"` // of which people could not be told
 	Calls   int `json:"calls_failed"`
 	Refused int `json:"calls_refused"`
@@ -100,11 +115,94 @@ type Said struct {
 	Text  string `json:"text"`
 }
 
+// Failure is why cycles failed: the newest of those that one cause had.
+type Failure struct {
+	Cycle string `json:"cycle"`
+	Kind  string `json:"kind"`
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+}
+
+// Kinds of a [Failure].
+const (
+	FailedCheck = "check"       // what the model said was done is not
+	FailedRun   = "run"         // the cycle itself, as without a model
+	FailedDeath = "interrupted" // its process was killed
+)
+
+// Call is one that did not do what it was to: the newest of those of a tool that one cause had.
+type Call struct {
+	Cycle string `json:"cycle"`
+	Step  int    `json:"step"`
+	Tool  string `json:"tool"`
+	How   string `json:"how"`
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+}
+
+// What became of a [Call].
+const (
+	CallFailed  = "failed"
+	CallRefused = "refused" // by Rouse itself: a done whose checks do not hold, a change of the memory
+	CallDenied  = "denied"  // by the operator's policy
+	CallAsked   = "asked"   // it waits for a yes, or got a no
+)
+
+// Doubt is what makes a cycle's word doubtful.
+type Doubt struct {
+	Cycle string `json:"cycle"`
+	Text  string `json:"text"`
+}
+
+// Origin is a place outside, in how many cycles there was text from it, and whether there is
+// such text in the memory now.
+type Origin struct {
+	Count
+	Memory bool `json:"in_memory"`
+}
+
+// Approval is a call with how it stands, and while it waits the command that approves it.
+type Approval struct {
+	setup.Approval
+	Answer string `json:"answer"`
+}
+
 // Due is a slot to come.
 type Due struct {
 	Time time.Time `json:"time"`
 	Cron string    `json:"cron"`
 	Task string    `json:"task"`
+}
+
+// Homes opens the homes among and in folders, to be looked at; the error says which cannot be.
+func Homes(dirs []string, p setup.Process) (list []*setup.Setup, err error) {
+	found, err := home.Find(dirs...)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no home in %s: none has rules.md", strings.Join(dirs, ", "))
+	}
+	for _, dir := range found {
+		h, failed := home.Open(dir)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		s, _ := setup.Look(h, p) // the report has it among its problems
+		list = append(list, s)
+	}
+	return list, err
+}
+
+// Of reports on several homes, as [Since] does on one; the error says of which it could not.
+func Of(homes []*setup.Setup, moment string) (list []Report, err error) {
+	for _, s := range homes {
+		r, failed := Since(s, moment)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", s.Home.Dir, failed))
+			continue
+		}
+		list = append(list, r)
+	}
+	return list, err
 }
 
 // Since reports on a home since a moment: a length of time before now, a day, a cycle, or
@@ -123,41 +221,39 @@ func Since(s *setup.Setup, moment string) (Report, error) {
 	return of(s, since)
 }
 
-// of reports on a home since a cycle, or the moment that its id would have.
+// of reports on a home since a cycle, or the moment that its id would have. What cannot be
+// read is a problem that it names.
 func of(s *setup.Setup, since string) (Report, error) {
-	r := Report{Home: s.Home.Dir, Until: s.Now(), Slots: []setup.Slot{}, Cycles: []agent.Summary{}, Memory: []scratchpad.Difference{}, Files: []File{}, Hosts: []Count{}, Wanted: []Wanted{}, Said: []Said{}, Problems: []string{}, Due: []Due{}}
+	r := Report{
+		Home: s.Home.Dir, Until: s.Now(), Slots: []setup.Slot{}, Cycles: []agent.Summary{}, Doubts: []Doubt{}, Origins: []Origin{}, Limits: []budget.Use{},
+		Memory: []scratchpad.Difference{}, Files: []File{}, Wanted: []Wanted{}, Approvals: []Approval{}, Problems: []string{}, Due: []Due{},
+	}
 	var err error
 	if r.Since, err = time.ParseInLocation(home.CycleForm, since, time.Local); err != nil {
 		return r, err
 	}
 	h := s.Home.AtOnce()
-	if err := r.addCycles(h, since); err != nil {
-		return r, err
-	}
-	if err := r.addCost(s, since); err != nil {
-		return r, err
-	}
-	if err := r.addSaid(h); err != nil {
-		return r, err
-	}
+	r.problem(r.addCycles(h, since))
+	read := newReading(since)
+	r.problem(r.addCost(s, since, read.line))
+	r.Calls, r.Hosts, r.Said = read.calls.list(), counts(read.hosts), read.spoken()
+	r.addTroubles(h)
 	r.addChanges(h)
 	r.addSlots(s)
-	r.addStanding(s)
+	r.addStanding(s, read.from)
+	r.problem(r.addApprovals(s))
 	return r, nil
 }
 
 // addCycles adds the cycles, the oldest first.
 func (r *Report) addCycles(h home.Home, since string) error {
 	ids, err := h.Cycles(0)
-	if err != nil {
-		return err
-	}
 	n := slices.IndexFunc(ids, func(id string) bool { return id < since })
 	if n < 0 {
 		n = len(ids)
 	}
-	if n == 0 {
-		return nil
+	if n == 0 || err != nil {
+		return err
 	}
 	list, err := agent.Verdicts(h, n)
 	slices.Reverse(list)
@@ -187,6 +283,8 @@ func (t *Tally) add(c agent.Summary) {
 		t.Proven++
 	case c.Task == journal.TaskClaimed:
 		t.Claimed++
+	case c.Outcome == agent.Awake:
+		t.Awake++
 	case c.Outcome == journal.Idle || c.Outcome == journal.Waiting:
 		t.Idle++
 	}
@@ -200,14 +298,12 @@ func (r *Report) want(h home.Home, refused journal.Refusal) {
 	r.Wanted[i].Count += refused.Count
 }
 
-// addCost adds what the cycles used, and what those of the week before did.
-func (r *Report) addCost(s *setup.Setup, since string) error {
-	prices, err := s.Prices()
-	if err != nil {
-		return err
-	}
+// addCost adds what the cycles used, and what those of the week before did; each is given the
+// lines of all their journals.
+func (r *Report) addCost(s *setup.Setup, since string, each func(cycle string, line []byte)) error {
+	prices, _ := s.Prices() // whose error is a problem anyway
 	const week = 7 * 24 * time.Hour
-	rows, err := budget.Usage(s.Home, "cycle", s.ModelName(), prices, r.Since.Add(-week).Format(home.CycleForm))
+	rows, err := budget.Usage(s.Home, "cycle", s.ModelName(), prices, r.Since.Add(-week).Format(home.CycleForm), each)
 	if err != nil {
 		return err
 	}
@@ -225,7 +321,8 @@ func (r *Report) addCost(s *setup.Setup, since string) error {
 		}
 		r.Cost.Usual = u
 	}
-	r.Limits, err = s.Uses()
+	uses, err := s.Uses()
+	r.Limits = append(r.Limits, uses...)
 	return err
 }
 
@@ -257,7 +354,7 @@ func (r *Report) addChanges(h home.Home) {
 }
 
 func (r *Report) problem(err error) {
-	if err != nil {
+	if err != nil && !slices.Contains(r.Problems, err.Error()) {
 		r.Problems = append(r.Problems, err.Error())
 	}
 }
@@ -285,28 +382,46 @@ func (r *Report) addSlots(s *setup.Setup) {
 			}
 		}
 	}
-	slices.SortStableFunc(r.Due, func(a, b Due) int { return a.Time.Compare(b.Time) })
-	r.Due = r.Due[:min(mostDue, len(r.Due))]
 }
 
 // mostDue is how many slots to come are named.
 const mostDue = 50
 
-// addStanding adds what is not as it should be.
-func (r *Report) addStanding(s *setup.Setup) {
+// addStanding adds what is not as it should be, where texts came from, and the wakes to come that
+// no schedule names.
+func (r *Report) addStanding(s *setup.Setup, from map[string]int) {
 	var newest *agent.Summary
 	if list, err := agent.Verdicts(s.Home, 1); err == nil && len(list) > 0 {
 		newest = &list[0]
 	}
 	st := setup.StandingOf(s.Home, s.Process, newest)
-	r.Problems = append(r.Problems, st.Problems...)
+	for _, p := range st.Problems {
+		r.problem(errors.New(p))
+	}
+	for _, l := range st.Leftovers {
+		r.problem(fmt.Errorf("pid %d (%s), which the killed cycle %s left, still runs; end it with rouse reap", l.PID, text.Line(l.Name, 40), l.Cycle))
+	}
 	for _, u := range st.Undelivered {
-		r.Problems = append(r.Problems, "not told by "+u.Sink+" ("+u.Status+"): "+u.Kind+": "+u.Text)
+		r.problem(errors.New("not told by " + u.Sink + " (" + u.Status + "): " + u.Kind + ": " + u.Text))
 	}
 	for _, slot := range r.Slots {
 		if slot.Status == schedule.Missed || slot.Status == schedule.Unknown {
-			r.Problems = append(r.Problems, "slots were missed: rouse slots --all says which")
+			r.problem(errors.New("slots were missed: rouse slots --all says which"))
 			break
 		}
 	}
+	for _, name := range origin.Set(st.Origins).Outside() {
+		from[name] += 0
+	}
+	for _, c := range counts(from) {
+		r.Origins = append(r.Origins, Origin{c, slices.Contains(st.Origins, c.Name)})
+	}
+	if st.NextWake != nil {
+		r.Due = append(r.Due, Due{*st.NextWake, schedule.NextWake, "asked for by a cycle"})
+	}
+	if a := st.Again; a != nil {
+		r.Due = append(r.Due, Due{a.Again, a.Cron, "again, after an attempt that failed"})
+	}
+	slices.SortStableFunc(r.Due, func(a, b Due) int { return a.Time.Compare(b.Time) })
+	r.Due = r.Due[:min(mostDue, len(r.Due))]
 }

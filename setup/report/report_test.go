@@ -32,9 +32,12 @@ func night(t testing.TB, cycles int, now time.Time) *setup.Setup {
 		id := now.Add(time.Duration(i-cycles) * time.Minute).Format(home.CycleForm)
 		j := fmt.Sprintf(`{"v":1,"seq":1,"event":"intent","step":1,"tool":"http_get","args":{"url":"https://example.com/a"}}
 {"v":1,"seq":2,"event":"result","step":1,"tool":"http_get","ok":true,"size_bytes":1}
-{"v":1,"seq":3,"event":"note","step":2,"text":"note %d"}
+{"v":1,"seq":3,"event":"note","step":2,"text":"note %[1]d"}
 {"v":1,"seq":4,"event":"reply","text":"","usage":{"input":100,"output":10}}
-{"v":1,"seq":5,"event":"sleep","outcome":"done","exit":0,"task":"claimed","refused":[{"what":"host a.example","count":2}]}
+{"v":1,"seq":5,"event":"policy","step":3,"do":"deny"}
+{"v":1,"seq":6,"event":"result","step":3,"tool":"shell","ok":false,"error":"denied %[1]d"}
+{"v":1,"seq":7,"event":"origin","step":3,"from":["http_get example.com","private"]}
+{"v":1,"seq":8,"event":"sleep","outcome":"done","exit":0,"task":"claimed","unsupported":1,"refused":[{"what":"host a.example","count":2}]}
 `, i)
 		write(h.Journal(id), j)
 		write(h.Before(id), fmt.Sprintf("count: %d\n", i))
@@ -64,8 +67,32 @@ func TestReport(t *testing.T) {
 	if len(r.Said) != mostSaid || r.Said[mostSaid-1].Text != "note 89" || r.Undo != r.Cycles[0].Cycle {
 		t.Errorf("said %v, undo %s", r.Said, r.Undo)
 	}
+	last := r.Cycles[59].Cycle
+	if len(r.Calls) != 1 || r.Calls[0] != (Call{last, 3, "shell", CallDenied, "denied 89", 60}) || len(r.Doubts) != 1 || r.Doubts[0].Cycle != last {
+		t.Errorf("calls %v, doubts %v", r.Calls, r.Doubts)
+	}
+	if len(r.Origins) != 1 || r.Origins[0] != (Origin{Count{"http_get example.com", 60}, false}) {
+		t.Errorf("origins %v", r.Origins)
+	}
 	if len(r.Memory) != 1 || fmt.Sprintf("%v %v", r.Memory[0].Before, r.Memory[0].After) != "30 90" {
 		t.Errorf("memory %v", r.Memory)
+	}
+}
+
+// Of what has one cause the newest is kept, the newest first, and not of too many causes.
+func TestAlike(t *testing.T) {
+	var a alike[int]
+	for i := range 2 * mostAlike {
+		a.add(fmt.Sprint(i%3, i/mostAlike), func(was int) int { return was + 1 })
+	}
+	if got := fmt.Sprint(a.list()); got != "[17 17 16 17 17 16]" {
+		t.Error(got)
+	}
+	for i := range 2 * mostAlike {
+		a.add(fmt.Sprint("new", i), func(int) int { return i })
+	}
+	if list := a.list(); len(list) != mostAlike || len(a.of) != mostAlike || list[0] != 2*mostAlike-1 {
+		t.Errorf("%d: %v", len(list), list)
 	}
 }
 

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"rouse/agent"
+	"rouse/agent/approval"
+	"rouse/agent/pause"
+	"rouse/home"
+	"rouse/internal/text"
+	"rouse/setup"
+)
+
+// addTroubles adds why cycles failed, and what makes their word doubtful.
+func (r *Report) addTroubles(h home.Home) {
+	var failures alike[Failure]
+	var doubts alike[Doubt]
+	for _, c := range r.Cycles {
+		if kind, why := failure(c); kind != "" {
+			failures.add(kind+" "+pause.Cause(why), func(was Failure) Failure { return Failure{c.Cycle, kind, text.Cut(why, saidLength), was.Count + 1} })
+		}
+		for _, doubt := range doubted(h, c) {
+			doubts.add(pause.Cause(doubt), func(Doubt) Doubt { return Doubt{c.Cycle, doubt} })
+		}
+	}
+	r.Failures, r.Doubts = failures.list(), doubts.list()
+}
+
+// failure is why a cycle failed, "" where it did not.
+func failure(c agent.Summary) (kind, why string) {
+	switch {
+	case c.Rewound != "":
+		return "", ""
+	case len(c.Unmet) > 0:
+		return FailedCheck, strings.Join(c.Unmet, "; ")
+	case c.Outcome == agent.Interrupted:
+		return FailedDeath, "its process ended before it slept; the next wake settles it, and rouse log says how far it came"
+	case strings.HasPrefix(c.Error, agent.Interrupted):
+		return FailedDeath, c.Error
+	case c.Exit != 0:
+		return FailedRun, c.Error
+	}
+	return "", ""
+}
+
+// doubted is why the word of a cycle should not be taken without a look.
+func doubted(h home.Home, c agent.Summary) (list []string) {
+	refused := c.Sandbox
+	c.Sandbox = nil // is shown apart
+	list = c.Attention(h)
+	c.Sandbox = refused
+	for _, check := range c.Flaky {
+		list = append(list, "a check held at the second try alone: "+text.Line(check, 300))
+	}
+	if c.Unsupported > 0 {
+		list = append(list, fmt.Sprintf("%s not in what they are said to be from: rouse verify %s", text.Count(c.Unsupported, "quote"), c.Cycle))
+	}
+	for _, s := range c.Shrunk {
+		list = append(list, fmt.Sprintf("it cut down %s, which a person wrote: rouse diff %s --restore %s", text.Line(s.Key, 100), c.Cycle, text.Quoted(s.Key)))
+	}
+	return list
+}
+
+// addApprovals adds the calls that wait for a yes, and those that stopped doing so meanwhile.
+func (r *Report) addApprovals(s *setup.Setup) error {
+	list, err := s.Asked()
+	for _, a := range list {
+		answer := ""
+		switch {
+		case a.State == approval.Open:
+			answer = "rouse approvals approve " + a.ID
+		case a.At.IsZero() && a.Expires.Before(r.Since), !a.At.IsZero() && a.At.Before(r.Since) && a.Carried < r.Since.Format(home.CycleForm):
+			continue
+		}
+		r.Approvals = append(r.Approvals, Approval{a, answer})
+	}
+	return err
+}
