@@ -70,7 +70,7 @@ var only = map[string]string{
 	"github.com/wasilibs/go-re2":         "scratchpad/observation",
 	"github.com/itchyny/gojq":            "scratchpad/observation",
 	"filippo.io/age":                     "internal/vault",
-	"html/template":                      "page setup/report",
+	"html/template":                      "page setup/report internal/chart",
 }
 
 // file is one Go file of the project.
