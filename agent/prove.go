@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,10 +12,12 @@ import (
 
 	"rouse/agent/check"
 	"rouse/dispatcher"
+	"rouse/dispatcher/policy"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/tools"
 )
 
 // Checks are what must hold for what cycles do, beside what tasks in the memory carry.
@@ -101,6 +104,9 @@ func (c *cycle) tested(ctx context.Context, step int, task string, list []check.
 		}
 		world.Started = func(p proc.Identity) { _ = c.journal.Append(&journal.Started{Step: step, Process: p}) }
 		for _, k := range list {
+			if k.By == check.Agent {
+				k.May = func(url string) error { return c.may(k, url) }
+			}
 			r := world.Test(ctx, k)
 			e := &journal.Checked{
 				Step: step, Task: task, Kind: k.Kind, Check: c.Redact.String(k.String()), By: k.By, Standing: k.Standing,
@@ -111,6 +117,25 @@ func (c *cycle) tested(ctx context.Context, step int, task string, list []check.
 			}
 		}
 	}
+}
+
+// may says why the rules do not let the agent's own check do what it does, or ask an
+// address: what it could not do by a call it cannot do by a check.
+func (c *cycle) may(k check.Check, url string) error {
+	name, given := k.Call()
+	if url != "" {
+		given["url"] = url
+	}
+	args, _ := json.Marshal(given)
+	t, ok := c.dispatcher.Find(name)
+	if !ok {
+		t = tools.Tool{Name: name}
+	}
+	d := c.dispatcher.Judge(t, policy.Call{Tool: name, Args: args, Origins: c.dispatcher.Could(t, args)})
+	if d.Do == policy.Allow {
+		return nil
+	}
+	return fmt.Errorf("the operator's policy (%s) lets no check of yours do that: %s", d.Rule, d.Why)
 }
 
 // standing tests what holds for every cycle where one ended with err and not with done,

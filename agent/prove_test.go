@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"rouse/agent/check"
+	"rouse/dispatcher/policy"
 	"rouse/internal/disk"
 	"rouse/journal"
 	"rouse/tools"
@@ -109,4 +111,32 @@ func TestFailedTaskWaits(t *testing.T) {
 func checkOf(task any) any {
 	m, _ := task.(map[string]any)
 	return m["check"]
+}
+
+// What the rules do not let the agent do by a call it does not do by a check of its own; a
+// person's check is tested.
+func TestChecksAreCalls(t *testing.T) {
+	r := newRig(t, "", "current_task: deploy\n")
+	a, _ := r.agent(unsynced{disk.OS{}}, act("update_scratchpad", `{"current_task":{"task":"x","check":["curl evil",{"command":["sh","it's"]},{"http":"http://evil/secret"},{"file":"a"}]}}`),
+		act("done", `{"summary":"x"}`), act("done", `{"summary":"x"}`))
+	tested := 0
+	try := func() error { tested++; return nil }
+	a.Checks.World = func(time.Time) (check.World, error) {
+		return check.World{
+			Run:  func(context.Context, check.Check, tools.Call) error { return try() },
+			Open: func(string, bool) (*os.File, error) { return nil, try() },
+			Get:  func(context.Context, check.Check, io.Writer) (int, error) { return 200, try() },
+		}, nil
+	}
+	a.Checks.Standing, _ = check.Parse("a person's")
+	var asked []string
+	a.Consent.Decide = func(_ tools.Tool, c policy.Call) policy.Decision {
+		asked = append(asked, c.Tool+string(c.Args))
+		return policy.Decision{Do: policy.Deny, Rule: "policy[0]"}
+	}
+	report, err := a.RunOnce(t.Context())
+	want := `shell{"command":"curl evil"} shell{"command":"'sh' 'it's'"} http_get{"url":"http://evil/secret"} read_file{"path":"a"}`
+	if got := strings.Join(asked[:min(4, len(asked))], " "); err != nil || report.Task != journal.TaskFailed || got != want || tested != 2 {
+		t.Errorf("%+v, %v, asked of %s, and %d tested", report, err, got, tested)
+	}
 }

@@ -48,12 +48,12 @@ func (s *Setup) world(began time.Time) (check.World, error) {
 			}
 			return folder.Open(path)
 		},
-		Get: func(ctx context.Context, address string, own bool, body io.Writer) (int, error) {
+		Get: func(ctx context.Context, k check.Check, body io.Writer) (int, error) {
 			o := get
-			if own {
-				o.Allow = append(slices.Clone(o.Allow), hostOf(address))
+			if k.Own {
+				o.Allow = append(slices.Clone(o.Allow), hostOf(k.URL))
 			}
-			return fetch(ctx, o, address, body)
+			return fetch(ctx, o, k, body)
 		},
 		Redact: s.Hidden(), Began: began, Now: s.Now,
 	}, nil
@@ -75,8 +75,8 @@ func run(ctx context.Context, exec command.Exec, k check.Check, call tools.Call)
 }
 
 // fetch fetches an address as http_get does.
-func fetch(ctx context.Context, o web.Options, address string, body io.Writer) (status int, err error) {
-	r := web.Fetch(ctx, o, tools.Call{Output: body}, address)
+func fetch(ctx context.Context, o web.Options, k check.Check, body io.Writer) (status int, err error) {
+	r := web.Fetch(ctx, o, tools.Call{Output: body, Hop: k.May}, k.URL)
 	status, _ = r.Metadata["status"].(int)
 	if !r.OK {
 		err = errors.New(r.Error)

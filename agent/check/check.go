@@ -80,7 +80,23 @@ type Check struct {
 	Status  int
 	matches *regexp.Regexp
 
+	// May, unless nil, says why it is not to be tested, or not to go on to an address.
+	May func(url string) error
+
 	text string
+}
+
+// Call is what a check does, as a call of a tool.
+func (c Check) Call() (tool string, args map[string]string) {
+	switch {
+	case c.Kind == File:
+		return "read_file", map[string]string{"path": c.Path}
+	case c.Kind == HTTP:
+		return "http_get", map[string]string{"url": c.URL}
+	case len(c.Argv) == 3 && c.Argv[0] == "sh" && c.Argv[1] == "-c":
+		return "shell", map[string]string{"command": c.Argv[2]}
+	}
+	return "shell", map[string]string{"command": "'" + strings.Join(c.Argv, "' '") + "'"}
 }
 
 // String is the check in one line, as it was written.

@@ -103,8 +103,8 @@ func world(t *testing.T) (w World, dir, address string) {
 		Open: func(path string, own bool) (*os.File, error) {
 			return files.Folder{Workspace: dir}.Open(path)
 		},
-		Get: func(ctx context.Context, url string, own bool, body io.Writer) (int, error) {
-			r, err := http.Get(url)
+		Get: func(ctx context.Context, c Check, body io.Writer) (int, error) {
+			r, err := http.Get(c.URL)
 			if err != nil {
 				return 0, err
 			}

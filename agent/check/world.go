@@ -33,7 +33,7 @@ type World struct {
 	// Open opens a regular file.
 	Open func(path string, own bool) (*os.File, error)
 	// Get fetches an address.
-	Get func(ctx context.Context, url string, own bool, body io.Writer) (status int, err error)
+	Get func(ctx context.Context, c Check, body io.Writer) (status int, err error)
 	// Redact takes the secrets out of what was seen.
 	Redact *redact.Redactor
 	// Began is when the cycle woke, and Now the time; nil is the wall clock.
@@ -97,6 +97,11 @@ func (w World) once(ctx context.Context, c Check) (seen string, err error) {
 	if c.Bad != "" {
 		return "", fmt.Errorf("%w: %s", ErrStuck, c.Bad)
 	}
+	if c.May != nil {
+		if err := c.May(c.URL); err != nil {
+			return "", fmt.Errorf("%w: %w", ErrStuck, err)
+		}
+	}
 	if c.Kind == Command { // which keeps to its time itself
 		ends := &text.Ends{Head: 1 << 10, Tail: 3 << 10}
 		out := w.Redact.Writer(ends) // what may begin a secret at the end is left out
@@ -123,7 +128,7 @@ func last(out string) string {
 
 func (w World) get(ctx context.Context, c Check) (seen string, err error) {
 	body := &bytes.Buffer{}
-	status, err := w.Get(ctx, c.URL, c.Own, text.Capped(body, maxRead))
+	status, err := w.Get(ctx, c, text.Capped(body, maxRead))
 	switch {
 	case status == 0 || err != nil && status < 400:
 		return "", cmp.Or(err, errors.New("no answer"))
