@@ -11,7 +11,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -92,11 +95,14 @@ func (l Ledger) load() *entries {
 
 // find finds what is still there.
 func (l Ledger) find(e *entries) {
+	p := l.Places()
 	if len(e.Any) > 0 {
-		e.carriers = []carrier{{l.Places().Workspace, e.Any}}
+		for _, path := range append([]string{p.Workspace, p.Notebooks}, p.Beyond...) {
+			e.carriers = append(e.carriers, carrier{path, e.Any})
+		}
 	}
-	for rel, list := range e.Files {
-		path := filepath.Join(l.Places().Workspace, rel)
+	for name, list := range e.Files {
+		path := filepath.Join(p.Workspace, raw(name))
 		for _, c := range list {
 			if c.is(path) {
 				e.carriers = append(e.carriers, carrier{path, c.From})
@@ -118,7 +124,7 @@ func (c content) is(path string) bool {
 		return empty(path)
 	case c.Kind == string(history.Link):
 		to, err := os.Readlink(path)
-		return err != nil || to == c.Is
+		return err != nil || kept(to) == c.Is
 	case c.Kind != string(history.File) || info.Size() == c.Size && info.ModTime().UnixNano() == c.Mod:
 		return true
 	case info.Size() != c.Size || !info.Mode().IsRegular():
@@ -178,8 +184,8 @@ func (l Ledger) Leave(f disk.FS, c Left) error {
 // effects takes in what a cycle changed. Where that is not known it is all.
 func (l Ledger) effects(e *entries, c Left) {
 	p := l.Places()
-	maps.DeleteFunc(e.Files, func(rel string, list []content) bool {
-		return list[0].Kind == whole && !list[0].is(filepath.Join(p.Workspace, rel))
+	maps.DeleteFunc(e.Files, func(name string, list []content) bool {
+		return list[0].Kind == whole && !list[0].is(filepath.Join(p.Workspace, raw(name)))
 	})
 	if was, is := c.Versions(); was != nil && is != nil {
 		e.changed(c.From, was, is)
@@ -203,13 +209,13 @@ func (l Ledger) effects(e *entries, c Left) {
 func (e *entries) changed(had origin.Set, was, is *history.Version) {
 	for _, change := range history.Diff(was, is) {
 		from := had
-		for _, c := range e.Files[change.Path] {
-			if change.Was != nil && c.Is == change.Was.Is {
+		for _, c := range e.Files[kept(change.Path)] {
+			if change.Was != nil && c.Is == kept(change.Was.Is) {
 				from = from.With(c.From...)
 			}
 		}
 		if now := change.Is; now != nil {
-			e.add(now.Path, content{string(now.Kind), now.Is, now.Size, now.Mod, from})
+			e.add(now.Path, content{string(now.Kind), kept(now.Is), now.Size, now.Mod, from})
 		}
 	}
 	for now := range is.All() {
@@ -224,6 +230,7 @@ func (e *entries) add(path string, c content) {
 	if len(c.From) == 0 {
 		return
 	}
+	path = kept(path)
 	list := e.Files[path]
 	for i, known := range list {
 		if known.Kind == c.Kind && known.Is == c.Is {
@@ -236,6 +243,22 @@ func (e *entries) add(path string, c content) {
 		e.Files = map[string][]content{}
 	}
 	e.Files[path] = append(list, c)
+}
+
+// kept is a name of a file as JSON keeps it, which has no bytes that are no text, and raw
+// is one that was.
+func kept(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return "\x00" + strconv.Quote(name)
+}
+
+func raw(name string) string {
+	if quoted, ok := strings.CutPrefix(name, "\x00"); ok {
+		name, _ = strconv.Unquote(quoted)
+	}
+	return name
 }
 
 // all are the origins of all that is known.

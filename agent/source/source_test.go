@@ -141,5 +141,19 @@ func TestLedger(t *testing.T) {
 	r.must(r.s.Leave(disk.OS{}, Left{Cycle: "4", From: []string{"mcp a"}, Effects: true, Versions: func() (*history.Version, *history.Version) { return nil, nil }}))
 	r.wants("mcp a, http_get a", "read_file workspace/own.txt") // it could be any
 	r.write("origins.json", "{")
-	r.wants("unknown, private", "read_file workspace/own.txt", "recall 1")
+	r.wants("unknown, private", "read_file workspace/own.txt", "recall 1", "read_file tmp/page", view)
+}
+
+// A name or a link that is no text loses nothing.
+func TestOddNames(t *testing.T) {
+	r := newRig(t)
+	const name = "workspace/a\xff\n\"é.txt"
+	r.cycle("1", func() { r.write(name, "a page") }, "http_get a")
+	r.wants("http_get a", "read_file "+name, "shell")
+	r.cycle("2", func() { r.write(name, "more") })
+	r.wants("http_get a", "read_file "+name)
+	r.must(os.Remove(filepath.Join(r.dir, name)))
+	r.wants("", "shell")
+	r.cycle("3", func() { r.must(os.Symlink("b\xff", filepath.Join(r.dir, "workspace/link"))) }, "http_get a")
+	r.wants("http_get a", "list_files workspace/", "shell")
 }
