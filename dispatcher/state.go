@@ -136,7 +136,7 @@ func (d *Dispatcher) updates(args json.RawMessage) (changes []scratchpad.Change,
 			err = refusef("%s is locked by the operator (cycle.locked); nothing was changed", m.Key)
 		case m.Key == "goals" && d.outside():
 			err = refusef("goals are locked, as this cycle has text from outside (%s): write into notes what you would change, for the operator to see; nothing was changed", d.Origins.Outside())
-		case d.Marks && m.Key == origin.Key:
+		case d.Marks && (m.Key == origin.Key || m.Key == origin.All):
 			err = refusef("%s says where texts came from, and is not yours to change; nothing was changed", m.Key)
 		case m.Key == nextWake:
 			wake, err = d.readWake(m.Value)
