@@ -314,7 +314,7 @@ func (s *Setup) Watched() (paths []string) {
 func (s *Setup) Notifier() *notify.Notifier { return s.notifier(s.Redactor()) }
 
 func (s *Setup) notifier(hide *redact.Redactor) *notify.Notifier {
-	return &notify.Notifier{Path: s.Home.Told(), Home: s.Home.Dir, Sinks: s.Config.Notify, Runner: s.Runner(), Redact: hide, Now: s.Now, Once: s.once()}
+	return &notify.Notifier{Path: s.Home.Told(), Home: s.Home.Dir, Sinks: s.Config.Notify, Runner: s.Runner(), Redact: hide, Now: s.Now, Once: s.once(), Getenv: s.Getenv}
 }
 
 // Heartbeat is the home's sign of life.

@@ -146,6 +146,11 @@ func (s *Setup) ownKeys() []string {
 			keys = append(keys, f.APIKeyEnv)
 		}
 	}
+	for _, sink := range s.Config.Notify {
+		if name := sink.Variable(); name != "" {
+			keys = append(keys, name)
+		}
+	}
 	return keys
 }
 

@@ -124,29 +124,33 @@ func (n *Notifier) conclude(d *Delivery, failed error) {
 	case failed == nil:
 		d.Status = Sent
 		return
-	case d.Attempts >= maxAttempts:
+	case d.Attempts >= maxAttempts, errors.As(failed, new(permanent)):
 		d.Status = GivenUp
 	default:
 		d.Status = ToSend
 		d.Next = n.now().Add(min(firstWait<<(d.Attempts-1), longestWait))
 	}
-	d.Error = n.Redact.String(failed.Error())
+	d.Error = text.Line(n.Redact.String(failed.Error()), 2*maxError)
 }
 
 func (n *Notifier) send(ctx context.Context, m Status, sink Sink) error {
-	l, err := n.letter(m)
+	l := Letter{Event: m.Event}
+	if m.Letter != nil {
+		l = *m.Letter
+	}
+	data, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(l)
-	if err != nil {
-		return err
+	switch data = append(data, '\n'); {
+	case sink.Mail != nil:
+		return n.converse(ctx, sink.Mail, &l)
+	case sink.Webhook != nil:
+		return n.post(ctx, sink.Webhook, l.ID, data)
+	case sink.File != "":
+		return n.write(sink.File, data)
 	}
-	text = append(text, '\n')
-	if sink.File != "" {
-		return n.write(sink.File, text)
-	}
-	return n.run(ctx, sink.Command, text)
+	return n.run(ctx, sink.Command, data)
 }
 
 // run gives the event to a command, in the home.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -97,19 +96,12 @@ func (h Heartbeat) ping(suffix string) error {
 	if err != nil {
 		return fmt.Errorf("heartbeat: not a URL for %s", host)
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req)
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // the text around it repeats the URL
-	}
+	status, err := ask(req, &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true})
 	if err != nil {
 		return fmt.Errorf("heartbeat at %s: %v", host, err)
 	}
-	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // what it says does not matter
-	if resp.StatusCode >= 300 {
-		return fmt.Errorf("heartbeat at %s: %s", host, resp.Status)
+	if status >= 300 {
+		return fmt.Errorf("heartbeat at %s: %d %s", host, status, http.StatusText(status))
 	}
 	return nil
 }

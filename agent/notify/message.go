@@ -3,14 +3,9 @@ package notify
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"rouse/internal/disk"
 	"rouse/internal/text"
 )
 
@@ -49,8 +44,19 @@ type Letter struct {
 	Attachments []Attachment `json:"attachments,omitempty"`
 }
 
-// maxLetter bounds text, HTML and attachments together, in bytes.
-const maxLetter = 10 << 20
+const (
+	maxSubject = 200     // of a message, in characters
+	maxLetter  = 4 << 20 // of text, HTML and attachments together, in bytes
+	maxLetters = 4 * maxLetter
+)
+
+func (l Letter) size() int {
+	n := len(l.Text) + len(l.HTML)
+	for _, a := range l.Attachments {
+		n += len(a.Data)
+	}
+	return n
+}
 
 // Reach gives the sinks of these names, where one without a name goes by its kind. Of no
 // names it is all sinks but the quiet ones.
@@ -73,7 +79,7 @@ func Reach(sinks []Sink, names []string) (list []Sink, err error) {
 }
 
 // Send puts down a message for its sinks, unless one of its key was put down before;
-// [Notifier.Deliver] sends it. Until it is sent, what it says is in a file of its own.
+// [Notifier.Deliver] sends it.
 func (n *Notifier) Send(ctx context.Context, m Message) error {
 	sinks, err := Reach(n.Sinks, m.To)
 	if err != nil {
@@ -82,13 +88,11 @@ func (n *Notifier) Send(ctx context.Context, m Message) error {
 	l := Letter{HTML: n.Redact.String(m.HTML), Event: Event{
 		Kind: m.Kind, Cycle: m.Cycle, Subject: text.Line(n.Redact.String(cmp.Or(m.Subject, m.Kind)), maxSubject), Text: n.Redact.String(m.Text),
 	}}
-	size := len(l.HTML) + len(l.Text)
 	for _, a := range m.Attachments {
 		l.Attachments = append(l.Attachments, Attachment{n.Redact.String(a.Name), []byte(n.Redact.String(string(a.Data)))})
-		size += len(a.Data)
 	}
-	if size > maxLetter {
-		return fmt.Errorf("%s: %d MiB, where at most %d are sent", l.Subject, size>>20, maxLetter>>20)
+	if size := l.size(); size > maxLetter {
+		return fmt.Errorf("%s: %d bytes, where at most %d are sent", l.Subject, size, maxLetter)
 	}
 	return n.put(ctx, func(s *state) bool {
 		if m.Key != "" && !s.news(m.Key) {
@@ -99,62 +103,23 @@ func (n *Notifier) Send(ctx context.Context, m Message) error {
 	})
 }
 
-// maxSubject bounds the subject of a message, in characters.
-const maxSubject = 200
-
-// letters is the folder of what is to be sent, and letterPath the file of one message.
-func (n *Notifier) letters() string { return strings.TrimSuffix(n.Path, ".json") }
-
-func (n *Notifier) letterPath(id string) string { return filepath.Join(n.letters(), id+".json") }
-
-// keep writes down what new messages say, before the state has them.
-func (n *Notifier) keep(s state) error {
-	for _, m := range s.Messages {
-		if m.letter == nil || m.letter.Subject == "" {
+// lighten drops what messages said that are over. Where too much waits, the oldest are
+// given up.
+func (s *state) lighten() {
+	size := 0
+	for i, m := range slices.Backward(s.Messages) {
+		if m.Letter == nil {
 			continue
 		}
-		data, err := json.Marshal(m.letter)
-		if err == nil {
-			err = n.disk().MkdirAll(n.letters(), 0o700)
+		if size += m.Letter.size(); size > maxLetters {
+			for j := range m.Deliveries {
+				if d := &m.Deliveries[j]; d.Status == ToSend {
+					d.Status, d.Error = GivenUp, "too much waits to be sent"
+				}
+			}
 		}
-		if err == nil {
-			err = disk.Replace(n.disk(), n.letterPath(m.Event.ID), data, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// letter is what a sink is given of what the state has.
-func (n *Notifier) letter(m Status) (l Letter, err error) {
-	if m.letter != nil {
-		return *m.letter, nil
-	}
-	if m.Event.Subject == "" {
-		return Letter{Event: m.Event}, nil
-	}
-	data, err := disk.ReadSmall(n.letterPath(m.Event.ID), 8*maxLetter)
-	if err == nil {
-		err = json.Unmarshal(data, &l)
-	}
-	if err != nil {
-		err = fmt.Errorf("what it says is lost: %w", err)
-	}
-	return l, err
-}
-
-// throwAway removes what messages said that are sent, or forgotten.
-func (n *Notifier) throwAway(s state) {
-	if !slices.ContainsFunc(s.Messages, func(m Status) bool { return m.Event.Subject != "" }) {
-		return
-	}
-	entries, _ := os.ReadDir(n.letters())
-	for _, e := range entries {
-		id := strings.TrimSuffix(e.Name(), ".json")
-		if !slices.ContainsFunc(s.Messages, func(m Status) bool { return m.Event.ID == id && m.open() }) {
-			_ = n.disk().Remove(filepath.Join(n.letters(), e.Name())) // else the next time
+		if !m.open() {
+			s.Messages[i].Letter = nil
 		}
 	}
 }

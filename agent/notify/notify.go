@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -68,16 +69,28 @@ type Sink struct {
 	Quiet   bool     `yaml:"quiet"`   // gets nothing but messages that are sent to it by name
 	Command []string `yaml:"command"` // a program and its arguments, gets a [Letter] on its standard input
 	File    string   `yaml:"file"`    // gets it as a line; relative to the home
+	Mail    *Mail    `yaml:"mail"`
+	Webhook *Webhook `yaml:"webhook"`
+}
+
+// Variable names what holds its secret, "" without one.
+func (s Sink) Variable() string {
+	switch {
+	case s.Mail != nil:
+		return s.Mail.PasswordEnv
+	case s.Webhook != nil:
+		return s.Webhook.SecretEnv
+	}
+	return ""
 }
 
 // kind is the key that says what a sink is, "" where not one does.
 func (s Sink) kind() string {
 	var kinds []string
-	if len(s.Command) > 0 {
-		kinds = append(kinds, "command")
-	}
-	if s.File != "" {
-		kinds = append(kinds, "file")
+	for kind, set := range map[string]bool{"command": len(s.Command) > 0, "file": s.File != "", "mail": s.Mail != nil, "webhook": s.Webhook != nil} {
+		if set {
+			kinds = append(kinds, kind)
+		}
 	}
 	if len(kinds) != 1 {
 		return ""
@@ -85,41 +98,47 @@ func (s Sink) kind() string {
 	return kinds[0]
 }
 
+// about is what a sink is called, with its kind.
+func (s Sink) about() string {
+	whom := ""
+	if s.Mail != nil {
+		whom = strings.Join(s.Mail.To, ", ")
+	}
+	return s.kind() + " " + cmp.Or(s.Name, s.File, strings.Join(s.Command, " "), whom, s.Webhook.host())
+}
+
 // Check says what is wrong with a sink of a list.
 func Check(sinks []Sink, i int) error {
 	s := sinks[i]
-	if s.kind() == "" || len(s.Command) > 0 && s.Command[0] == "" {
-		return errors.New("each entry is {command: [program, argument]} or {file: path}")
-	}
-	if slices.ContainsFunc(sinks[:i], func(other Sink) bool { return s.Name != "" && s.Name == other.Name }) {
-		return fmt.Errorf("another one is called %s, too", s.Name)
+	unique := s.Name != "" || s.Mail != nil || s.Webhook != nil // equal commands were never refused
+	switch {
+	case s.kind() == "" || len(s.Command) > 0 && s.Command[0] == "":
+		return errors.New("each entry is {command: [program, argument]}, {file: path}, {mail: {…}} or {webhook: {…}}")
+	case unique && slices.ContainsFunc(sinks[:i], func(other Sink) bool { return s.about() == other.about() }):
+		return fmt.Errorf("another one is called %s, too: give it a name of its own", s.about())
+	case s.Mail != nil:
+		return s.Mail.check()
+	case s.Webhook != nil && s.Webhook.host() == "":
+		return errors.New("webhook: url is an http or https address") // which may hold a password
 	}
 	return nil
 }
 
 // name is what a sink is called in the state.
-func (n *Notifier) name(s Sink) string {
-	about := s.Name
-	switch {
-	case about != "":
-	case s.File != "":
-		about = s.File
-	default:
-		about = strings.Join(s.Command, " ")
-	}
-	return n.Redact.String(s.kind() + " " + about)
-}
+func (n *Notifier) name(s Sink) string { return n.Redact.String(s.about()) }
 
 // Notifier tells of one home. Its fields are set once.
 type Notifier struct {
 	Path   string // where it keeps whom it told; its lock file stands beside it
 	Home   string
 	Sinks  []Sink
-	Runner *proc.Runner     // starts the commands
-	Redact *redact.Redactor // nil hides nothing
-	Once   Once             // what was told where Path cannot be kept
-	Disk   disk.FS          // nil is the machine's
-	Now    func() time.Time // nil is time.Now
+	Runner *proc.Runner        // starts the commands
+	Redact *redact.Redactor    // nil hides nothing
+	Once   Once                // what was told where Path cannot be kept
+	Getenv func(string) string // has the secrets of sinks
+	Roots  *x509.CertPool      // whose certificates count; nil is the system's
+	Disk   disk.FS             // nil is the machine's
+	Now    func() time.Time    // nil is time.Now
 }
 
 // Outcome is how a cycle ended.
@@ -230,9 +249,9 @@ func (n *Notifier) tell(s *state, e Event) {
 // queue puts down what these sinks are to be given.
 func (n *Notifier) queue(s *state, l Letter, sinks []Sink) {
 	l.ID, l.Home, l.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
-	m := Status{Event: l.Event, letter: &l}
+	m := Status{Event: l.Event}
 	if l.Subject != "" {
-		m.Event.Text = l.Subject
+		m.Event.Text, m.Letter = l.Subject, &l
 	}
 	for _, sink := range sinks {
 		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: l.Time})

@@ -40,8 +40,8 @@ type incident struct {
 type Status struct {
 	Event      Event      `json:"event"`
 	Deliveries []Delivery `json:"deliveries"`
-
-	letter *Letter // what this process put down itself
+	// Letter is what a message says, until no sink is to be given it any more.
+	Letter *Letter `json:"letter,omitempty"`
 }
 
 // Delivery is how far a sink was told of an event.
@@ -137,18 +137,12 @@ func (n *Notifier) update(ctx context.Context, change func(*state) bool) error {
 }
 
 func (n *Notifier) save(s state) error {
+	s.lighten()
 	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
 	}
-	if err := n.keep(s); err != nil {
-		return err
-	}
-	err = disk.Replace(n.disk(), n.Path, append(data, '\n'), 0o600)
-	if err == nil {
-		n.throwAway(s)
-	}
-	return err
+	return disk.Replace(n.disk(), n.Path, append(data, '\n'), 0o600)
 }
 
 // Recent lists the newest events, the newest last, as `rouse status` may show

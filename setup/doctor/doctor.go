@@ -46,6 +46,7 @@ func (d Doctor) Examine(h home.Home) []setup.Check {
 	}
 	checks = append(checks, setup.Check{Check: "configuration", OK: true, Found: h.Rel(h.Config())})
 	checks = append(checks, d.checkModels(s)...)
+	checks = append(checks, checkSinks(s)...)
 	checks = append(checks, checkTools(s)...)
 	servers, offered := checkServers(s)
 	checks = append(checks, checkKept(s)...)
@@ -173,6 +174,22 @@ func (d Doctor) checkClock(h home.Home) setup.Check {
 		return setup.Check{Check: "cycles", OK: true, Found: c.Cycle + " was interrupted", Hint: "the next wake settles it"}
 	}
 	return setup.Check{Check: "cycles", OK: true, Found: "the newest is " + c.Cycle + ", " + c.Outcome}
+}
+
+// checkSinks tries the sinks that are servers, and sends them nothing.
+func checkSinks(s *setup.Setup) (checks []setup.Check) {
+	n := s.Notifier()
+	for i, sink := range n.Sinks {
+		if sink.Mail == nil && sink.Webhook == nil {
+			continue
+		}
+		c := setup.Check{Check: "notify", OK: true, Found: fmt.Sprintf("notify[%d] can be reached", i)}
+		if err := n.Try(context.Background(), sink); err != nil {
+			c.OK, c.Found = false, text.Line(n.Redact.String(fmt.Sprintf("notify[%d]: %v", i, err)), 500)
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 func checkTools(s *setup.Setup) []setup.Check {

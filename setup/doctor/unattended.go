@@ -186,7 +186,7 @@ func (d Doctor) checkPrograms(h home.Home, conf config.Config) (checks []setup.C
 	for _, s := range conf.Notify {
 		if len(s.Command) > 0 {
 			look("notify", s.Command[0], h.Dir, hint)
-		} else {
+		} else if s.File != "" {
 			write("notify", s.File)
 		}
 	}
