@@ -5,14 +5,18 @@ type part struct{ Name, Path string }
 
 // nav are those parts, in their order.
 func nav() []part {
-	return []part{{"Home", ""}}
+	return []part{{"Home", ""}, {"Observations", "observations"}}
 }
 
 // looks are the pages that only show, by the pattern of their path.
 func looks() map[string]func(*visit) (sheet, error) {
 	return map[string]func(*visit) (sheet, error){
-		"/{$}":      (*visit).listHomes,
-		"/h/{home}": (*visit).showHome,
+		"/{$}":                                (*visit).listHomes,
+		"/h/{home}":                           (*visit).showHome,
+		"/h/{home}/observations":              (*visit).listObservations,
+		"/h/{home}/observations/{id}":         (*visit).showObservation,
+		"/h/{home}/observations/{id}/picture": (*visit).showPicture,
+		"/h/{home}/observations/{id}/file":    (*visit).download,
 	}
 }
 

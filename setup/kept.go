@@ -27,10 +27,10 @@ func (s *Setup) Kept() (k Kept, err error) {
 	m := notebook.Manager{Dir: s.Home.Notebooks()}
 	names, err := m.Names()
 	k.Notebooks, k.History = len(names), history.Store{Dir: s.Home.History()}.Size()
-	if !observation.Exists(s.Home.Memory()) {
+	store, opened := s.Store(false)
+	if errors.Is(opened, ErrNoObservations) {
 		return k, err
 	}
-	store, opened := observation.Open(s.Home.Memory(), s.Observations())
 	if opened != nil {
 		return k, errors.Join(err, opened)
 	}
@@ -38,6 +38,19 @@ func (s *Setup) Kept() (k Kept, err error) {
 	var counted error
 	k.Observations, k.Bytes, counted = store.Held()
 	return k, errors.Join(err, counted)
+}
+
+// ErrNoObservations says that nothing was ever too large to be shown.
+var ErrNoObservations = errors.New("there are no observations in this home yet")
+
+// Store is that of the observations, if there is one; who only looks changes nothing in it.
+func (s *Setup) Store(look bool) (*observation.Store, error) {
+	if !observation.Exists(s.Home.Memory()) {
+		return nil, ErrNoObservations
+	}
+	o := s.Observations()
+	o.Look = look
+	return observation.Open(s.Home.Memory(), o)
 }
 
 // Search finds what the home's cycles wrote and did.

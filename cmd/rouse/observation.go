@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rouse/home"
-	"rouse/internal/redact"
 	"rouse/internal/text"
 	"rouse/scratchpad/observation"
 	"rouse/setup"
@@ -29,15 +28,10 @@ Exit codes: 0, 1 if there is no such observation or the store cannot be used, 2 
 	return c
 }
 
-var errNoObservation = errors.New("there are no observations in this home yet")
-
 // inStore runs a verb with the store of the home open, if there is one.
 func (a *app) inStore(run func(s *observation.Store, args []string) error) runner {
 	return in(a.open, func(home *setup.Setup, args []string) error {
-		if !observation.Exists(home.Home.Memory()) {
-			return errNoObservation
-		}
-		s, err := observation.Open(home.Home.Memory(), home.Observations())
+		s, err := home.Store(false)
 		if err != nil {
 			return err
 		}
@@ -57,7 +51,7 @@ func (a *app) newObservationList() *cobra.Command {
 				return usage(notACycle(cycle))
 			}
 			err := a.inStore(func(s *observation.Store, _ []string) error { return a.listObservations(s, cycle, all) })(c, args)
-			if errors.Is(err, errNoObservation) {
+			if errors.Is(err, setup.ErrNoObservations) {
 				return printList[observation.Entry](a, nil, err.Error(), nil)
 			}
 			return err
@@ -80,10 +74,10 @@ func (a *app) listObservations(s *observation.Store, cycle string, all bool) (er
 	}
 	hide := a.setup.Hidden()
 	for i := range list {
-		hideEntry(&list[i], hide)
+		list[i].Hide(hide)
 	}
 	out := terminal(a.stdout)
-	return printList(a, list, errNoObservation.Error(), func(e observation.Entry) string {
+	return printList(a, list, setup.ErrNoObservations.Error(), func(e observation.Entry) string {
 		label := ""
 		if e.Label != "" {
 			label = "  " + out.paint(yellow, "kept: "+text.Line(e.Label, 60))
@@ -91,14 +85,6 @@ func (a *app) listObservations(s *observation.Store, cycle string, all bool) (er
 		return fmt.Sprintf("%s  %s  step %-3d %-14s %-6s %12d bytes %9d lines  %s%s", out.paint(bold, e.ID), e.Turn, e.Step,
 			text.Line(e.Executor, 14), e.Kind, e.Bytes, e.Lines, e.Created.Format("2006-01-02 15:04:05"), label)
 	})
-}
-
-// hideEntry takes the secrets out of what others said of an observation.
-func hideEntry(e *observation.Entry, hide *redact.Redactor) {
-	for _, text := range []*string{&e.Executor, &e.MIME, &e.Summary, &e.Facts, &e.Label} {
-		*text = hide.String(*text)
-	}
-	e.Metadata = hide.JSON(e.Metadata)
 }
 
 // inContent runs a verb with the observation that its first argument names.

@@ -330,3 +330,33 @@ func TestOpenNeedsAFolderThatCanBeWritten(t *testing.T) {
 		t.Error("an unknown codec is taken")
 	}
 }
+
+// TestLookChangesNothing: who only looks makes no store, and sets none aside.
+func TestLookChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	look := func() error {
+		s, err := Open(dir, Options{Look: true})
+		if err == nil {
+			defer s.Close()
+			_, err = s.List(Filter{Kind: Text, Limit: 1, Skip: 1})
+		}
+		return err
+	}
+	if err := look(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("where there is none: %v", err)
+	}
+	made(t, dir)
+	if err := look(); err != nil {
+		t.Error(err)
+	}
+	name := filepath.Join(dir, database)
+	if err := os.WriteFile(name, bytes.Repeat([]byte("no database"), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := look(); err == nil || !strings.Contains(err.Error(), "damaged; the next cycle") {
+		t.Errorf("of a damaged one: %v", err)
+	}
+	if aside, _ := filepath.Glob(name + ".damaged*"); len(aside) > 0 {
+		t.Errorf("it was set aside: %v", aside)
+	}
+}

@@ -79,7 +79,11 @@ END;
 // connect opens the database and sees to it that it can be used.
 func (s *Store) connect() error {
 	name := filepath.Join(s.dir, database)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	how := os.O_RDWR | os.O_CREATE
+	if s.opt.Look {
+		how = os.O_RDONLY
+	}
+	f, err := os.OpenFile(name, how, 0o600)
 	if err != nil {
 		return err
 	}
@@ -101,10 +105,12 @@ func (s *Store) connect() error {
 }
 
 func (s *Store) dsn(name string) string {
-	v := url.Values{"_txlock": {"immediate"}, "_pragma": {
-		"busy_timeout(" + strconv.FormatInt(s.opt.BusyTimeout.Milliseconds(), 10) + ")",
-		"auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(full)", "temp_store(memory)",
-	}}
+	v := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(" + strconv.FormatInt(s.opt.BusyTimeout.Milliseconds(), 10) + ")", "temp_store(memory)"}}
+	if s.opt.Look {
+		v.Set("mode", "ro")
+	} else {
+		v["_pragma"] = append(v["_pragma"], "auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(full)")
+	}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: name, RawQuery: v.Encode()}).String()
 }
 
@@ -234,6 +240,9 @@ func isDamage(err error) bool {
 // explain says in words what SQLite met. A database that turns out damaged is
 // set aside, so that the next to open the store begins a new one.
 func (s *Store) explain(err error) error {
+	if isDamage(err) && s.opt.Look {
+		return fmt.Errorf("the database is damaged; the next cycle that needs it sets it aside: %w", err)
+	}
 	if isDamage(err) {
 		s.setAside(err)
 		return fmt.Errorf("the database is damaged and was set aside: %w", err)

@@ -1,6 +1,7 @@
 package observation
 
 import (
+	"cmp"
 	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
@@ -91,6 +92,9 @@ type Filter struct {
 	Turn    string // of one turn; "" for all
 	Kept    bool   // only those kept
 	Expired bool   // also those that have expired and are still there
+	Kind    Kind   // of one kind
+	Limit   int    // the newest so many, 0 for all, after
+	Skip    int    // others
 }
 
 // List lists entries, the newest first.
@@ -105,7 +109,10 @@ func (s *Store) List(f Filter) ([]Entry, error) {
 	if f.Kept {
 		see.where, see.args = see.where+` AND `+s.shown().where+` AND label != ''`, append(see.args, s.shown().args...)
 	}
-	return s.list(see.where, see.args...)
+	if f.Kind != "" {
+		see.where, see.args = see.where+` AND content_kind = ?`, append(see.args, f.Kind)
+	}
+	return s.list(see.where, cmp.Or(f.Limit, -1), f.Skip, see.args...)
 }
 
 // Held is how many observations there are, and the bytes that they take on the disk.
@@ -114,9 +121,9 @@ func (s *Store) Held() (count int, bytes int64, err error) {
 	return count, bytes, s.explain(err)
 }
 
-func (s *Store) list(where string, args ...any) ([]Entry, error) {
+func (s *Store) list(where string, limit, skip int, args ...any) ([]Entry, error) {
 	read := func(e *Entry, row *sql.Rows) error { return e.scan(row) }
-	list, err := rows(s.db.Query, read, `SELECT `+columns+` FROM entries WHERE `+where+` ORDER BY created_at DESC, n DESC`, args...)
+	list, err := rows(s.db.Query, read, `SELECT `+columns+` FROM entries WHERE `+where+` ORDER BY created_at DESC, n DESC LIMIT ? OFFSET ?`, append(args, limit, skip)...)
 	if err != nil {
 		return nil, fmt.Errorf("list observations: %w", s.explain(err))
 	}

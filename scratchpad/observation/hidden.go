@@ -38,6 +38,14 @@ func (c *Content) Hidden(p Part, hide *redact.Redactor) ([]byte, error) {
 	return []byte(hide.Window(around, at, at+len(p.Data))), nil
 }
 
+// Hide takes the secrets out of what others said of an observation.
+func (e *Entry) Hide(hide *redact.Redactor) {
+	for _, text := range []*string{&e.Executor, &e.MIME, &e.Summary, &e.Facts, &e.Label} {
+		*text = hide.String(*text)
+	}
+	e.Metadata = hide.JSON(e.Metadata)
+}
+
 // HideLines takes the secrets out of lines of a content that is text.
 func (c *Content) HideLines(list []Line, hide *redact.Redactor) error {
 	for i, l := range list {

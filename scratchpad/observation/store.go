@@ -60,6 +60,9 @@ type Options struct {
 	PreviewChars int           // of the head, and of the tail, in a summary; 500
 	BusyTimeout  time.Duration // how long to wait for another process; 5 seconds
 
+	// Look leaves a store as it is: none is made, and a damaged one is not set aside.
+	Look bool
+
 	FS  disk.FS          // through which contents are written; disk.OS
 	Now func() time.Time // time.Now
 	Say func(string)     // is told of what is set aside and what has to go; nobody
@@ -101,11 +104,14 @@ func Open(dir string, o Options) (*Store, error) {
 	if s.opt.Codec != Zstd && s.opt.Codec != Raw {
 		return nil, fmt.Errorf("open observation store: codec %q is neither zstd nor raw", s.opt.Codec)
 	}
-	if err := s.opt.FS.MkdirAll(filepath.Join(dir, contents), 0o700); err != nil {
-		return nil, fmt.Errorf("open observation store: %w", err)
+	var err error
+	if !s.opt.Look {
+		err = s.opt.FS.MkdirAll(filepath.Join(dir, contents), 0o700)
 	}
-	err := s.connect()
-	if isDamage(err) {
+	if err == nil {
+		err = s.connect()
+	}
+	if isDamage(err) && !s.opt.Look {
 		s.setAside(err)
 		err = s.connect()
 	}

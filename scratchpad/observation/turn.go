@@ -162,7 +162,7 @@ func (s *Store) keep(id, label string, ttl time.Duration, see scope) error {
 // Kept lists what was kept by other turns, the newest first.
 func (t *Turn) Kept() ([]Entry, error) {
 	see := t.s.shown()
-	return t.s.list(see.where+` AND label != '' AND turn_id != ?`, append(see.args, t.id)...)
+	return t.s.list(see.where+` AND label != '' AND turn_id != ?`, -1, 0, append(see.args, t.id)...)
 }
 
 func (s *Store) now() int64 { return s.opt.Now().UnixMilli() }
