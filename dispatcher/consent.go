@@ -72,7 +72,7 @@ func (d *Dispatcher) Judge(tool tools.Tool, call policy.Call) policy.Decision {
 	if d.Decide == nil {
 		return policy.Decision{Do: policy.Allow}
 	}
-	call.Effect = policy.EffectOf(call.Tool, tool.Effect, call.Args)
+	call.Effect = policy.EffectOf(call.Tool, tool.Said(call.Args), call.Args)
 	return d.Decide(tool, call)
 }
 

@@ -79,7 +79,7 @@ func (s *Setup) Rulings() (list []Ruling, err error) {
 	}
 	for _, name := range names {
 		t, _ := s.tool(name)
-		e := policy.EffectOf(name, t.Effect, nil)
+		e := policy.EffectOf(name, t.Said(nil), nil)
 		for _, d := range s.policy().Could(name, e) {
 			list = append(list, s.ruling(name, e, d))
 		}
@@ -126,7 +126,7 @@ func (s *Setup) Rule(name string, args json.RawMessage, from []string) (Ruling, 
 	if sources := s.sources(); sources != nil {
 		consent.Watch = sources.Watch
 	}
-	call := policy.Call{Tool: name, Args: args, Effect: policy.EffectOf(name, t.Effect, args), Origins: consent.Could(t, args), Said: s.said}
+	call := policy.Call{Tool: name, Args: args, Effect: policy.EffectOf(name, t.Said(args), args), Origins: consent.Could(t, args), Said: s.said}
 	for _, m := range given.Members {
 		if bytes.Contains(m.Value, []byte("{{step")) { // what that was is not looked up
 			call.Unseen = append(call.Unseen, m.Key)

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,6 +111,17 @@ func TestEffectsOfWalls(t *testing.T) {
 		}
 		if got := policy.EffectOf("shell", w.effect(), nil); got != row.want {
 			t.Errorf("%q: %s, want %s", row.config, got, row.want)
+		}
+	}
+}
+
+// A file beside the workspace went out, where others may look; one in it did not.
+func TestWriteBeyond(t *testing.T) {
+	s, person := place(t, "posture: strict\ntools: {files: {roots: [../out]}}")
+	for path, want := range map[string]string{"a.md": "allow", s.Home.Folder("workspace") + "/a.md": "allow", person + "/out/a.md": "deny"} {
+		args, _ := json.Marshal(map[string]string{"path": path, "content": "x"})
+		if r, err := s.Rule("write_file", args, []string{"mcp mail", "private"}); err != nil || r.Do != want {
+			t.Errorf("%s: %+v, %v", path, r, err)
 		}
 	}
 }

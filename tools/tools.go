@@ -52,6 +52,9 @@ type Tool struct {
 	// Effect is what its calls may change, as the operator or the walls say: none,
 	// workspace or outward; "" is unsaid.
 	Effect string
+	// Beyond, unless nil, says that a call of a tool of Rouse's own changes what is not in
+	// the workspace.
+	Beyond func(args json.RawMessage) bool
 	// Run carries out one call whose arguments fit Schema. What goes wrong is a
 	// [Result] for the model to read.
 	Run func(ctx context.Context, call Call) Result
@@ -171,6 +174,14 @@ func TakesText(schema json.RawMessage, param string) bool {
 	_ = json.Unmarshal(root.Sub("properties").Sub(param).Get("type"), &kind) // none is any type
 	kinds, ok := kind.([]any)
 	return !ok && (kind == nil || kind == "string") || slices.Contains(kinds, any("string"))
+}
+
+// Said is the effect that is said of a call, or of any where args is nil.
+func (t Tool) Said(args json.RawMessage) string {
+	if t.Beyond != nil && t.Beyond(args) {
+		return "outward"
+	}
+	return t.Effect
 }
 
 // CheckSaid reports what an operator cannot mean by [Tool.Effect] and [Tool.Reads].

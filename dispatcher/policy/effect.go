@@ -42,6 +42,9 @@ func EffectOf(tool, said string, args json.RawMessage) Effect {
 			return Outward
 		}
 	}
+	if tool == "write_file" && said == string(Outward) { // into a folder beside the workspace
+		return Outward
+	}
 	return cmp.Or(e, Effect(said), Outward)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,20 @@ type writeArgs struct {
 func (f Folder) writeFile() tools.Tool {
 	t := tools.New("write_file", writeText, f.write)
 	t.Streams = []string{"content"}
+	if len(f.Roots) > 0 {
+		t.Beyond = f.beyond
+	}
 	return t
+}
+
+// beyond says whether a call writes beside the workspace, where others may look.
+func (f Folder) beyond(args json.RawMessage) bool {
+	var a writeArgs
+	if json.Unmarshal(args, &a) != nil {
+		return true
+	}
+	dir, _, err := f.locate(a.Path)
+	return err == nil && dir != f.Workspace // else nothing is written
 }
 
 func (f Folder) write(_ context.Context, call tools.Call, a writeArgs) tools.Result {
