@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,9 @@ func (m mode) try(t *testing.T, waits bool) {
 	s := r.start(bad, r.server("good", "good"))
 	if m.problem == "" && len(s.Problems()) > 0 || m.problem != "" && !has(s.Problems(), m.problem) {
 		t.Errorf("problems: %q", s.Problems())
+	}
+	if !slices.Contains(s.Unread(), "mcp bad") {
+		t.Error("its words pass for ours")
 	}
 	for i, want := range []string{m.first, m.second} {
 		got := attempt(t, s, big(m.mode))

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -155,8 +156,11 @@ func TestPins(t *testing.T) {
 		t.Errorf("accepted: %v %+v %s", err, before, state(other))
 	}
 	back := r.start(r.server("s", "good"))
-	if state(back) != "say=changed show=new" {
-		t.Errorf("back: %s", state(back))
+	if state(back) != "say=changed show=new" || fmt.Sprint(back.Unread()) != "[mcp s]" { // its names of tools are told
+		t.Errorf("back: %s, unread %q", state(back), back.Unread())
+	}
+	if none := r.start(Server{Name: "none", Command: r.dir + "/none"}); len(none.Problems()) != 1 || len(none.Unread()) > 0 {
+		t.Errorf("what cannot be started says nothing: %q", none.Unread())
 	}
 	if fi, err := os.Stat(r.o.Pins); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", fi.Mode(), err)

@@ -50,6 +50,7 @@ type server struct {
 	offered  []rawTool         // as last listed
 	accepted map[string]string // the hashes of the accepted ones, nil where that cannot be known
 	problems []string
+	heard    bool // it was started or asked, so that what is said of it has words of its own
 }
 
 // link is a connection to a server.
@@ -98,6 +99,7 @@ func (s *server) open(ctx, life context.Context, l *link) error {
 		close(l.gone)
 		return err
 	}
+	s.heard = true
 	client := sdk.NewClient(&sdk.Implementation{Name: "rouse", Version: cmp.Or(s.o.Version, "0")}, &sdk.ClientOptions{
 		Capabilities:           &sdk.ClientCapabilities{},
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},

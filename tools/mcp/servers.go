@@ -201,8 +201,11 @@ func (s *Servers) admit(srv *server) {
 func (s *Servers) Waiting() []string { return slices.Clone(s.waiting) }
 
 func (s *Servers) problem(server, text string) {
-	s.problems = append(s.problems, fmt.Sprintf("mcp %s: %s", quoted(server), text))
+	s.problems = append(s.problems, problemOf(server)+text)
 }
+
+// problemOf begins a problem of a server.
+func problemOf(server string) string { return "mcp " + quoted(server) + ": " }
 
 // hashes are those of the tools, by their names without secrets.
 func (s *server) hashes() map[string]string {
@@ -292,11 +295,13 @@ func (s *server) tool(o Offer, t rawTool) tools.Tool {
 }
 
 // Unread are the origins of servers whose tools are on as they were when they were first
-// seen: nobody has looked at what they say of themselves.
+// seen: nobody has looked at what they say of themselves. So it is with those whose words
+// are in the problems.
 func (s *Servers) Unread() (from []string) {
 	f, err := s.pins.load()
 	for _, srv := range s.list {
-		if srv.accepted != nil && (err != nil || f.Looked[srv.Name] != listHash(srv.accepted)) {
+		said := srv.heard && slices.ContainsFunc(s.problems, func(p string) bool { return strings.HasPrefix(p, problemOf(srv.Name)) })
+		if said || srv.accepted != nil && (err != nil || f.Looked[srv.Name] != listHash(srv.accepted)) {
 			from = append(from, "mcp "+srv.Name)
 		}
 	}
