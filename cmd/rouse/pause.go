@@ -2,16 +2,13 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent"
 	"rouse/agent/pause"
 	"rouse/home"
-	"rouse/internal/disk"
 	"rouse/setup"
 )
 
@@ -34,22 +31,12 @@ does not end.`,
 
 func (a *app) pause(h home.Home, words []string) error {
 	reason := cmp.Or(strings.TrimSpace(strings.Join(words, " ")), "paused at "+a.now().Format("2006-01-02 15:04"))
-	made, err := pause.Pause(disk.OS{}, h.Stop(), reason)
-	if err != nil {
-		return err
-	}
-	if !made {
-		why, _ := pause.Paused(h.Stop())
-		fmt.Fprintf(a.stdout, "paused already: %s\n", why)
-	} else {
+	already, ended, err := setup.Pause(h, reason)
+	switch _, stands := pause.Paused(h.Stop()); {
+	case already != "":
+		fmt.Fprintf(a.stdout, "paused already: %s\n", already)
+	case stands:
 		fmt.Fprintln(a.stdout, "paused; go on with: rouse resume")
-	}
-	if _, err := home.Open(h.Dir); err != nil {
-		return nil // its journals are of another version
-	}
-	ended, err := agent.Reap(h)
-	if errors.Is(err, home.ErrAwake) {
-		return nil // it ends what it started itself
 	}
 	for _, l := range ended {
 		fmt.Fprintln(a.stdout, endedLine(l))

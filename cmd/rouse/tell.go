@@ -3,16 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os/user"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"rouse/agent/check"
-	"rouse/agent/inbox"
 	"rouse/home"
-	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/setup"
 )
@@ -39,33 +34,18 @@ Exit codes: 0, 2 usage or configuration; with --now those of rouse run.`,
 }
 
 func (a *app) tell(s *setup.Setup, said string, checks []string, now bool) error {
-	item := inbox.Item{Task: a.redacted(strings.TrimSpace(said)), At: a.now(), By: "unknown"}
-	switch {
-	case item.Task == "":
-		return usage(errors.New("the task is empty"))
-	case !utf8.ValidString(item.Task):
-		return usage(errors.New("the task is not UTF-8"))
-	case len(item.Task) > inbox.MaxTask:
-		return usage(fmt.Errorf("the task has %d bytes, the limit is %d: put the text into a file of the workspace, and name that", len(item.Task), inbox.MaxTask))
+	item, err := s.TaskOf(said, checks, setup.User())
+	if err != nil {
+		return usage(err)
 	}
-	for _, said := range checks {
-		c, err := check.Read(said)
-		if err != nil {
-			return usage(fmt.Errorf("--%w", err))
-		}
-		item.Check = append(item.Check, c)
-	}
-	if u, err := user.Current(); err == nil {
-		item.By = u.Username
-	}
-	if _, err := inbox.Put(disk.OS{}, s.Home.Inbox(), item); err != nil {
+	if err := s.Tell(item); err != nil {
 		return err
 	}
 	if !now {
 		fmt.Fprintf(a.stdout, "told: %s; it is taken in by the cycle that is awake, or the next one\n", text.Line(item.Task, 200))
 		return nil
 	}
-	err := a.cycle(s, runOptions{}).Err
+	err = a.cycle(s, runOptions{}).Err
 	if errors.Is(err, home.ErrAwake) {
 		fmt.Fprintln(a.stdout, "told: the cycle that is awake takes it in")
 		return nil
