@@ -167,15 +167,18 @@ func (h Home) DropSearch(f disk.FS) error {
 	return nil
 }
 
+// Acts has who did what on the page.
+func (h Home) Acts() string { return filepath.Join(h.Logs(), acts) }
+
 // Aside is behind the name of a log that grew too large and was put aside.
 const Aside = ".1"
 
-const dueLog, droppedNotes, proxyPrefix, proxySuffix = "due.log", "notes_dropped.log", "proxy_", ".jsonl"
+const dueLog, droppedNotes, acts, proxyPrefix, proxySuffix = "due.log", "notes_dropped.log", "acts.jsonl", "proxy_", ".jsonl"
 
 // Grows says of a file's name in the logs whether that file only grows, and is of
 // no cycle.
 func Grows(name string) bool {
-	return name == dueLog || name == droppedNotes || strings.HasPrefix(name, proxyPrefix) && strings.HasSuffix(name, proxySuffix)
+	return name == dueLog || name == droppedNotes || name == acts || strings.HasPrefix(name, proxyPrefix) && strings.HasSuffix(name, proxySuffix)
 }
 
 // Prices says what models cost.

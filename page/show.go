@@ -27,7 +27,7 @@ func templates() func(name string) (*template.Template, error) {
 		if t := parsed[name]; t != nil {
 			return t, nil
 		}
-		t, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/"+name+".html")
+		t, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/actions.html", "templates/"+name+".html")
 		if err == nil {
 			parsed[name] = t
 		}
@@ -70,6 +70,8 @@ type frame struct {
 	Path  string // of this page
 	Said  string // what the last button did
 	Data  any
+
+	visit *visit
 }
 
 // show writes a page. It is made whole first, so that an error is never half of one.

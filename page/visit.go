@@ -66,6 +66,9 @@ func (s *Server) visit(role Role, p func(*visit) (sheet, error)) http.Handler {
 		}
 		if err == nil {
 			answer, err = p(v)
+			if role == Act && v.home != nil {
+				answer, err = v.logged(answer, err)
+			}
 		}
 		v.answer(answer, err)
 	})
@@ -83,7 +86,7 @@ func (v *visit) answer(a sheet, err error) {
 		http.Redirect(v.w, v.Request, a.to, http.StatusSeeOther)
 		return
 	}
-	f := frame{Home: v.name, Role: v.who.role, Path: v.URL.Path, Said: v.doors.say(v.cookie(v.Request), "")}
+	f := frame{Home: v.name, Role: v.who.role, Path: v.URL.Path, Said: v.doors.say(v.cookie(v.Request), ""), visit: v}
 	v.show(v.w, code(err), a, f)
 }
 
