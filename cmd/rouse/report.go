@@ -14,6 +14,7 @@ import (
 
 func (a *app) newReport() *cobra.Command {
 	var since string
+	var page bool
 	c := &cobra.Command{
 		Use:   "report [HOME|FOLDER]...",
 		Short: "Show on one page what happened while nobody looked",
@@ -25,15 +26,20 @@ model is asked. A folder stands for the homes directly in it.
 Exit codes: 0, 1 if something cannot be read, 2 usage or configuration.`,
 		Example: `  rouse report
   rouse report --since last
-  rouse report ~/agents --since 7d --json`,
+  rouse report ~/agents --since 7d --json
+  rouse report ~/agents --html >night.html`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, since) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.report(args, since, page) },
 	}
 	c.Flags().StringVar(&since, "since", "24h", "from then on: 24h, 7d, 2026-04-01, a cycle, or last, when a person last looked")
+	c.Flags().BoolVar(&page, "html", false, "print one HTML document, which needs nothing else")
 	return a.withJSON(c)
 }
 
-func (a *app) report(dirs []string, since string) error {
+func (a *app) report(dirs []string, since string, page bool) error {
+	if page && a.json {
+		return usage(errors.New("--html and --json exclude each other"))
+	}
 	homes, err := a.reported(dirs)
 	if err != nil && len(homes) == 0 {
 		return usage(err)
@@ -41,6 +47,9 @@ func (a *app) report(dirs []string, since string) error {
 	list, failed := report.Of(homes, since)
 	if errors.As(failed, new(*search.QueryError)) {
 		return usage(fmt.Errorf("--%w", failed))
+	}
+	if page {
+		return cmp.Or(report.HTML(a.stdout, list), err, failed)
 	}
 	if a.json {
 		return cmp.Or(a.printJSON(list), err, failed)

@@ -112,7 +112,7 @@ func (r *reading) miss(d *journal.Result) {
 		how = CallAsked
 	case r.denied[d.Step] != "":
 		how = CallDenied
-	case d.Tool == "done" || d.Tool == "update_scratchpad":
+	case d.Tool == "done" || d.Tool == "update_scratchpad" || strings.Contains(d.Error, "the operator can "):
 		how = CallRefused
 	}
 	why := text.Cut(d.Error, saidLength)

@@ -81,6 +81,14 @@ type Cost struct {
 	Money    *budget.Money `json:"money"` // nil where a model has no price
 	Currency string        `json:"currency"`
 	Usual    *Usual        `json:"usual"` // nil where there was nothing then
+	Days     []Day         `json:"days"`  // of all that, the newest month
+}
+
+// Day is what was used on a day.
+type Day struct {
+	Day    string       `json:"day"`
+	Tokens int64        `json:"tokens"`
+	Money  budget.Money `json:"money"` // as far as models have a price
 }
 
 // Usual is what cycles use else.
@@ -309,7 +317,7 @@ func (r *Report) addCost(s *setup.Setup, since string, each func(cycle string, l
 	}
 	n, _ := slices.BinarySearchFunc(rows, since, func(r budget.Row, id string) int { return cmp.Compare(r.Key, id) })
 	now, before := budget.Total(rows[n:]), budget.Total(rows[:n])
-	r.Cost = Cost{Row: now, Currency: prices.Currency}
+	r.Cost = Cost{Row: now, Currency: prices.Currency, Days: r.days(rows)}
 	if now.Priced {
 		r.Cost.Money = &now.Money
 	}
@@ -324,6 +332,21 @@ func (r *Report) addCost(s *setup.Setup, since string, each func(cycle string, l
 	uses, err := s.Uses()
 	r.Limits = append(r.Limits, uses...)
 	return err
+}
+
+// days are those up to now from a week before, at most a month.
+func (r *Report) days(rows []budget.Row) (list []Day) {
+	at := 0
+	y, m, first := r.Since.AddDate(0, 0, -7).Date()
+	for d := time.Date(y, m, first, 0, 0, 0, 0, r.Since.Location()); !d.After(r.Until); d = d.AddDate(0, 0, 1) {
+		from := at
+		for at < len(rows) && rows[at].Key < d.AddDate(0, 0, 1).Format("20060102") {
+			at++
+		}
+		sum := budget.Total(rows[from:at])
+		list = append(list, Day{d.Format(time.DateOnly), sum.Input + sum.Output, sum.Money})
+	}
+	return list[max(0, len(list)-31):]
 }
 
 // addChanges adds what became of memory and files. What is not kept any more is said.
@@ -401,8 +424,8 @@ func (r *Report) addStanding(s *setup.Setup, from map[string]int) {
 	for _, l := range st.Leftovers {
 		r.problem(fmt.Errorf("pid %d (%s), which the killed cycle %s left, still runs; end it with rouse reap", l.PID, text.Line(l.Name, 40), l.Cycle))
 	}
-	for _, u := range st.Undelivered {
-		r.problem(errors.New("not told by " + u.Sink + " (" + u.Status + "): " + u.Kind + ": " + u.Text))
+	for _, said := range untold(st.Undelivered) {
+		r.problem(errors.New(said))
 	}
 	for _, slot := range r.Slots {
 		if slot.Status == schedule.Missed || slot.Status == schedule.Unknown {

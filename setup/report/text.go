@@ -49,7 +49,7 @@ func (r Report) Text(w io.Writer, paint func(tone, text string) string) {
 	some(p, r.Problems, 50, "", func(s string) { p.line("attention", Bad, s) })
 	some(p, r.Approvals, shownLines, "rouse approvals", p.approval)
 	some(p, r.Failures, shownLines, "rouse cycles", func(f Failure) { p.line("failed", "", f.String()) })
-	some(p, r.Calls, shownLines, "rouse report --json", func(c Call) { p.line("call", "", c.String()) })
+	some(p, r.Missed(false), shownLines, "rouse report --json", func(c Call) { p.line("call", "", c.String()) })
 	p.line("trust", "", r.Trust())
 	some(p, r.Doubts, shownLines, "rouse report --json", func(d Doubt) { p.line("doubt", Warn, d.Cycle+"  "+d.Text) })
 	if len(r.Origins) > 0 {
@@ -63,6 +63,7 @@ func (r Report) Text(w io.Writer, paint func(tone, text string) string) {
 	if len(r.Hosts) > 0 {
 		p.line("reached", "", text.Join(r.Hosts, ", ", Count.String))
 	}
+	some(p, r.Missed(true), shownLines, "rouse report --json", func(c Call) { p.line("wanted", Warn, c.String()) })
 	some(p, r.Wanted, shownLines, "rouse status", func(w Wanted) {
 		p.line("wanted", Warn, fmt.Sprintf("%s, %s%s", w.What, text.Count(w.Count, "time"), w.Mend))
 	})
@@ -104,16 +105,33 @@ func (p page) approval(a Approval) {
 
 // changes shows memory and files over all of the time.
 func (p page) changes(r Report) {
-	more := "rouse diff"
-	if n := len(r.Cycles); n > 0 {
-		more += " " + r.Cycles[0].Cycle + " " + r.Cycles[n-1].Cycle
-	}
+	more := r.diff()
 	for _, k := range Keys(r.Memory, 0) {
 		p.row("memory", "%s %s", p.paint(Head, k.Key), k.How)
-		some(p, k.Gone, shownLines, more, func(line string) { p.row("", "%s", p.paint(Bad, "- "+text.Line(line, shownLine))) })
-		some(p, k.Come, shownLines, more, func(line string) { p.row("", "%s", p.paint(Good, "+ "+text.Line(line, shownLine))) })
+		for _, line := range last(k.Gone, shownLines, more) {
+			p.line("", Bad, "- "+line)
+		}
+		for _, line := range last(k.Come, shownLines, more) {
+			p.line("", Good, "+ "+line)
+		}
 	}
-	some(p, r.Files, 5*shownLines, more+" --files", func(f File) { p.row("file", "%s %s", text.Quoted(f.Path), f.Kind) })
+	some(p, r.Files, 5*shownLines, more+" --files", func(f File) { p.line("file", "", text.Quoted(f.Path)+" "+f.Kind) })
+}
+
+// diff is the command that shows all that changed.
+func (r Report) diff() string {
+	if n := len(r.Cycles); n > 0 {
+		return "rouse diff " + r.Cycles[0].Cycle + " " + r.Cycles[n-1].Cycle
+	}
+	return "rouse diff"
+}
+
+// last are the last lines of what changed, which are the newest, and where the others are.
+func last(lines []string, most int, others string) []string {
+	if n := len(lines) - most; n > 0 {
+		return append([]string{fmt.Sprintf("… %d before: %s", n, others)}, lines[n:]...)
+	}
+	return lines
 }
 
 // newest are those of a kind that were said last, the newest first.
@@ -233,6 +251,8 @@ func (c Cost) String() string {
 	line := fmt.Sprintf("%d tokens in %s, %s", c.Input+c.Output, text.Count(c.Requests, "request"), text.Count(c.Calls, "call"))
 	if c.Money != nil {
 		line += fmt.Sprintf(", %.4f %s", float64(*c.Money)/1e9, c.Currency)
+	} else {
+		line += ", of which not all has a price"
 	}
 	if u := c.Usual; u != nil {
 		line += fmt.Sprintf("; usual for so long: %d tokens", u.Tokens)

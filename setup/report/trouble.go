@@ -77,3 +77,29 @@ func (r *Report) addApprovals(s *setup.Setup) error {
 	}
 	return err
 }
+
+// Missed are the calls that somebody refused the model, who could allow them, or else those
+// that went wrong.
+func (r Report) Missed(refused bool) (list []Call) {
+	for _, c := range r.Calls {
+		own := c.Tool == "done" || c.Tool == "update_scratchpad"
+		if refused == (c.How != CallFailed && !own) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// untold sums up, for each sink, what did not arrive there.
+func untold(list []setup.Undelivered) (said []string) {
+	var sinks alike[string]
+	count := map[string]int{}
+	for _, u := range list {
+		count[u.Sink]++
+		sinks.add(u.Sink, func(string) string {
+			why := strings.TrimRight(u.Status+": "+text.Cut(u.Error, 200), ": ")
+			return fmt.Sprintf("%s did not arrive at %s (%s), the newest: %s: %s", text.Count(count[u.Sink], "message"), u.Sink, why, u.Kind, u.Text)
+		})
+	}
+	return sinks.list()
+}
