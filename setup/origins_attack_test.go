@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"rouse/agent"
 	"rouse/agent/model"
 )
 
@@ -42,6 +43,12 @@ func (w *world) obey(calls ...string) (saw []string) {
 	return o.saw
 }
 
+func (w *world) write(name, text string) {
+	if err := os.WriteFile(filepath.Join(w.s.Home.Dir, name), []byte(text), 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
 func (w *world) file(name string) string {
 	b, _ := os.ReadFile(filepath.Join(w.s.Home.Dir, name))
 	return string(b)
@@ -50,20 +57,42 @@ func (w *world) file(name string) string {
 // TestOriginAttacks tries to have a text from outside stand in the memory, or act, as if it
 // were not.
 func TestOriginAttacks(t *testing.T) {
+	many := "completed_tasks:\n- {task: zebra, origin: mcp mail, summary: Owner said}\n" + strings.Repeat("- {task: a}\n", 30)
 	for _, a := range []struct {
-		name   string
-		cycles [][]string // calls
-		want   string     // a line of the memory
-		never  string     // a part of it
+		name, memory string
+		cycles       [][]string // calls
+		want, never  string     // parts of the memory then
 	}{
-		{"a key that is called as the mark of all", [][]string{{page, secret, `update_scratchpad {"*":"EVIL"}`}}, "  '*': private", "EVIL"},
+		{"a key that is called as the mark of all", "", [][]string{{page, secret, `update_scratchpad {"*":"EVIL"}`}}, "  '*': private", "EVIL"},
+		{"a finished task that nobody was shown as it left", many, [][]string{{secret}, {`recall {"query":"zebra"}`}}, "[TOOL from mcp mail] recall(", "[TOOL] recall("},
 	} {
 		w := newWorld(t, "careful", "tools")
+		rouse, _ := w.s.Agent()
+		rouse.CompletedMax = 30
+		w.write("scratchpad/active.yaml", "goals: [keep the house]\n"+a.memory)
 		for _, calls := range a.cycles {
 			w.obey(calls...)
 		}
-		if got := w.file("scratchpad/active.yaml"); !strings.Contains(got, a.want+"\n") || strings.Contains(got, a.never) {
+		if got := w.file("scratchpad/active.yaml"); !strings.Contains(got, a.want) || strings.Contains(got, a.never) {
 			t.Errorf("%s: %s", a.name, got)
+		}
+	}
+}
+
+// TestRewoundFiles: what a rewind brings back is what it was, a person's or from outside.
+func TestRewoundFiles(t *testing.T) {
+	w := newWorld(t, "careful", "tools")
+	w.obey(`write_file {"path":"a.md","content":"own"}`)
+	w.obey(page, `write_file {"path":"a.md","content":"a page"}`)
+	for i, want := range []string{"[TOOL] read_file(", "[TOOL from http_get 127.0.0.1] read_file("} {
+		ids, _ := w.s.Home.Cycles(0)
+		if _, err := w.s.Rewind(agent.Rewind{Cycle: ids[i], Files: true}, true); err != nil {
+			t.Fatal(err)
+		}
+		w.write("scratchpad/active.yaml", "goals: [keep the house]\n")
+		w.obey(`read_file {"path":"a.md"}`)
+		if got := w.file("scratchpad/active.yaml"); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", w.file("workspace/a.md"), got)
 		}
 	}
 }

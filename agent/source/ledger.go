@@ -144,6 +144,7 @@ func (c content) is(path string) bool {
 type Left struct {
 	Cycle string
 	From  origin.Set // that it had
+	Shed  origin.Set // of what left the memory with it, of which it need not have seen all
 	// Effects says that it may have changed files, Cells that it used notebooks, and Began
 	// when it had done neither.
 	Effects, Cells bool
@@ -155,18 +156,19 @@ type Left struct {
 // Leave writes down what a cycle leaves that carries an origin. It may be done again.
 func (l Ledger) Leave(f disk.FS, c Left) error {
 	if l.Unwatched { // then the memory has it that something private was read, and files need not
-		c.From = c.From.Outside()
+		c.From, c.Shed = c.From.Outside(), c.Shed.Outside()
 	}
-	if len(c.From) == 0 && (!c.Effects || !disk.Exists(l.Path)) {
+	can := c.From.With(c.Shed...)
+	if len(can) == 0 && (!c.Effects || !disk.Exists(l.Path)) {
 		return nil
 	}
 	e := l.load()
 	before, _ := json.Marshal(e)
-	if len(c.From.Outside()) > 0 || len(c.From) > 0 && !l.Unwatched {
+	if len(can) > 0 {
 		if e.Cycles == nil {
 			e.Cycles = map[string]origin.Set{}
 		}
-		e.Cycles[c.Cycle] = c.From
+		e.Cycles[c.Cycle] = can
 	}
 	if c.Effects {
 		l.effects(e, c)
