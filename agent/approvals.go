@@ -240,7 +240,7 @@ func (c *cycle) perform(ctx context.Context, action dispatcher.Action, id string
 func (c *cycle) impossible(e *approval.Entry) string {
 	t, ok := c.dispatcher.Find(e.Tool)
 	switch {
-	case approval.Sum(e.Tool, e.Args) != e.SHA256:
+	case e.Edited():
 		return "its arguments were changed after it was asked, so that nobody has approved this"
 	case !ok:
 		return "there is no tool " + e.Tool + " any more"

@@ -5,7 +5,7 @@ type part struct{ Name, Path string }
 
 // nav are those parts, in their order.
 func nav() []part {
-	return []part{{"Home", ""}, {"Observations", "observations"}, {"Who did what", "acts"}}
+	return []part{{"Home", ""}, {"Approvals", "approvals"}, {"Observations", "observations"}, {"Who did what", "acts"}}
 }
 
 // looks are the pages that only show, by the pattern of their path.
@@ -17,6 +17,7 @@ func looks() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/observations/{id}":         (*visit).showObservation,
 		"/h/{home}/observations/{id}/picture": (*visit).showPicture,
 		"/h/{home}/observations/{id}/file":    (*visit).download,
+		"/h/{home}/approvals":                 (*visit).showApprovals,
 		"/h/{home}/acts":                      (*visit).showActs,
 	}
 }
@@ -24,9 +25,10 @@ func looks() map[string]func(*visit) (sheet, error) {
 // acts are the buttons.
 func acts() map[string]func(*visit) (sheet, error) {
 	return map[string]func(*visit) (sheet, error){
-		"/h/{home}/tell":   (*visit).tell,
-		"/h/{home}/run":    (*visit).run,
-		"/h/{home}/pause":  (*visit).pause,
-		"/h/{home}/resume": (*visit).resume,
+		"/h/{home}/tell":           (*visit).tell,
+		"/h/{home}/run":            (*visit).run,
+		"/h/{home}/pause":          (*visit).pause,
+		"/h/{home}/resume":         (*visit).resume,
+		"/h/{home}/approvals/{id}": (*visit).reply,
 	}
 }

@@ -82,7 +82,7 @@ func (v *visit) answer(a sheet, err error) {
 	case err != nil:
 		a = sheet{template: "error", title: "This did not work", data: v.hide(err.Error())}
 	case a.to != "":
-		v.doors.say(v.cookie(v.Request), a.said)
+		v.doors.say(v.cookie(v.Request), v.hide(a.said))
 		http.Redirect(v.w, v.Request, a.to, http.StatusSeeOther)
 		return
 	}

@@ -74,12 +74,22 @@ func (s *Setup) Asked(ids ...string) (list []Approval, err error) {
 // none of the others from it.
 func (s *Setup) Answer(ids []string, decision, why string) (list []Approval, err error) {
 	for _, id := range ids {
-		e, failed := s.Approvals().Answer(id, decision, User(), s.Hidden().String(why))
+		e, failed := s.Reply(id, approval.Reply{Decision: decision, By: User(), Why: why})
 		if err = errors.Join(err, failed); failed == nil {
-			list = append(list, Approval{e, e.State(s.Now())})
+			list = append(list, e)
 		}
 	}
 	return list, err
+}
+
+// Reply answers one call in somebody's name.
+func (s *Setup) Reply(id string, r approval.Reply) (Approval, error) {
+	r.Why = s.Hidden().String(r.Why)
+	e, err := s.Approvals().Reply(id, r)
+	if err != nil {
+		return Approval{}, err
+	}
+	return Approval{e, e.State(s.Now())}, nil
 }
 
 // User is who runs this process.

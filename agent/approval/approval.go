@@ -9,9 +9,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -89,6 +91,23 @@ func (e *Entry) State(now time.Time) string {
 		return Approved
 	}
 	return Open
+}
+
+// Argument is one of a call: a text as it is, all else as JSON.
+type Argument struct{ Name, Value string }
+
+// Arguments are those of the call by their names, or all in one without a name.
+func (e *Entry) Arguments() (list []Argument) {
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(e.Args), &args) != nil {
+		return []Argument{{"", e.Args}}
+	}
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		value := string(args[name])
+		_ = json.Unmarshal(args[name], &value) // of a text, the text
+		list = append(list, Argument{name, value})
+	}
+	return list
 }
 
 // Call is what would be done, in a line.
@@ -346,7 +365,24 @@ func (l *List) free(sum string) string {
 }
 
 // Answer answers a call that is open. The first answer stays: the error says whose it is.
-func (f *File) Answer(prefix, decision, by, why string) (e *Entry, err error) {
+func (f *File) Answer(prefix, decision, by, why string) (*Entry, error) {
+	return f.Reply(prefix, Reply{Decision: decision, By: by, Why: why})
+}
+
+// Reply is a person's answer. Seen, unless it is empty, is the [Entry.Shown] of what they
+// were shown; a call that is another by now is not answered.
+type Reply struct{ Decision, By, Why, Seen string }
+
+// Shown is the hash of all that a person decides by.
+func (e *Entry) Shown() string {
+	return Sum(e.Tool, e.Args, e.SHA256, e.Rule, e.Said, strings.Join(e.Origin, "\n"), strings.Join(e.Read, "\n"))
+}
+
+// Edited says that the call is not the one that was asked: it is never carried out.
+func (e *Entry) Edited() bool { return Sum(e.Tool, e.Args) != e.SHA256 }
+
+// Reply answers a call that is open, as Answer does.
+func (f *File) Reply(prefix string, r Reply) (e *Entry, err error) {
 	if !disk.Exists(f.Path) {
 		return (&List{}).Find(prefix)
 	}
@@ -360,7 +396,10 @@ func (f *File) Answer(prefix, decision, by, why string) (e *Entry, err error) {
 		if state := e.State(f.Time()); state != Open {
 			return fmt.Errorf("%s is %s: there is nothing to answer", e.ID, state)
 		}
-		e.Decision, e.By, e.Why, e.At = decision, by, why, f.Time().Truncate(time.Second)
+		if r.Seen != "" && r.Seen != e.Shown() {
+			return fmt.Errorf("%s is another call than the one that you were shown: look again", e.ID)
+		}
+		e.Decision, e.By, e.Why, e.At = r.Decision, r.By, r.Why, f.Time().Truncate(time.Second)
 		l.Set(e)
 		return nil
 	})

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -98,15 +95,13 @@ func (a *app) printApproval(e setup.Approval) {
 	row("id", e.ID)
 	row("state", strings.TrimSuffix(e.State+" "+e.Outcome, ": "))
 	row("tool", e.Tool)
-	var args map[string]json.RawMessage
-	if json.Unmarshal([]byte(e.Args), &args) != nil {
-		row("args", e.Args)
-	}
-	for _, name := range slices.Sorted(maps.Keys(args)) {
-		value := string(args[name])
-		_ = json.Unmarshal(args[name], &value) // of a text, the text
-		indented := strings.ReplaceAll(text.Block(a.redacted(value)), "\n", "\n           ")
-		fmt.Fprintf(a.stdout, "  %s: %s\n", text.Line(name, 64), indented)
+	for _, arg := range e.Arguments() {
+		if arg.Name == "" {
+			row("args", arg.Value)
+			continue
+		}
+		indented := strings.ReplaceAll(text.Block(a.redacted(arg.Value)), "\n", "\n           ")
+		fmt.Fprintf(a.stdout, "  %s: %s\n", text.Line(arg.Name, 64), indented)
 	}
 	row("rule", e.Rule)
 	row("said", e.Said)
