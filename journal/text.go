@@ -22,7 +22,7 @@ func (e Event) Text() string {
 	case *Request:
 		return fmt.Sprintf("ask    iteration %d, about %d tokens", d.Iteration, d.Tokens)
 	case *Reply:
-		return fmt.Sprintf("reply  %s, %d+%d tokens: %s", ms(d.Ms), d.Usage.Input, d.Usage.Output, text.Line(d.said(), textRunes))
+		return fmt.Sprintf("reply  %s, %d+%d tokens: %s", ms(d.Ms), d.Usage.Input, d.Usage.Output, text.Line(d.Said(), textRunes))
 	case *Intent:
 		return fmt.Sprintf("call   step %d: %s(%s)", d.Step, text.Line(d.Tool, 64), text.Line(string(d.Args), textRunes))
 	case *Result:
@@ -69,8 +69,8 @@ func (e Event) Text() string {
 	return ""
 }
 
-// said is the text of a reply and the names of its calls.
-func (r *Reply) said() string {
+// Said is the text of a reply and the names of its calls.
+func (r *Reply) Said() string {
 	var calls []struct{ Name string }
 	if r.Refusal != "" {
 		return strings.TrimSpace(r.Text + " refuses: " + r.Refusal)
