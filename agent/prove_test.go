@@ -48,7 +48,7 @@ func TestDiesWhileChecked(t *testing.T) {
 			if _, err := a.settle(); err != nil {
 				t.Fatal(err)
 			}
-			s, err := summary(r.home, report.Cycle)
+			s, err := SummaryOf(r.home, report.Cycle)
 			r.must(err)
 			want := journal.TaskNone
 			if cut == "end" {

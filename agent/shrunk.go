@@ -113,7 +113,7 @@ func Lost(h home.Home, now *scratchpad.State, since time.Time) (list []string) {
 	ids, _ := h.Cycles(lookBackNight)
 	lost := map[string]string{}
 	for _, id := range ids {
-		s, err := summary(h, id)
+		s, err := SummaryOf(h, id)
 		if err != nil || s.Began.Add(time.Duration(s.Ms)*time.Millisecond).Before(since) {
 			break
 		}

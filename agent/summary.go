@@ -101,7 +101,7 @@ func Summaries(h home.Home, limit int) ([]Summary, error) {
 	}
 	list := make([]Summary, 0, len(ids))
 	for _, id := range ids {
-		s, err := summary(h, id)
+		s, err := SummaryOf(h, id)
 		if err != nil {
 			return nil, err
 		}
@@ -141,11 +141,12 @@ func VerdictsOver(h home.Home, from, to string) string {
 
 // VerdictOf is what became of the task of one cycle, "" where nobody knows.
 func VerdictOf(h home.Home, cycle string) string {
-	s, _ := summary(h, cycle) // its journal may be gone
+	s, _ := SummaryOf(h, cycle) // its journal may be gone
 	return s.Task
 }
 
-func summary(h home.Home, id string) (Summary, error) {
+// SummaryOf is one cycle in short.
+func SummaryOf(h home.Home, id string) (Summary, error) {
 	s := Summary{Cycle: id}
 	if t, err := time.ParseInLocation(home.CycleForm, id, time.Local); err == nil {
 		s.Began = t

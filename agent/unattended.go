@@ -88,7 +88,7 @@ func (a *Agent) deliver() {
 
 // TellGivenUp puts down that a cycle failed whose slot was to be tried again, and is not.
 func TellGivenUp(ctx context.Context, h home.Home, n *notify.Notifier, cycle string, pauseAfter int) {
-	if s, err := summary(h, cycle); err == nil {
+	if s, err := SummaryOf(h, cycle); err == nil {
 		_ = n.Cycle(ctx, notify.Outcome{Cycle: s.Cycle, Outcome: s.Outcome, Error: s.Error})
 		tellRest(ctx, h, n, pauseAfter)
 	}

@@ -5,7 +5,13 @@ type part struct{ Name, Path string }
 
 // nav are those parts, in their order.
 func nav() []part {
-	return []part{{"Home", ""}, {"Approvals", "approvals"}, {"Observations", "observations"}, {"Who did what", "acts"}}
+	return []part{
+		{"Home", ""},
+		{"Cycles", "cycles"},
+		{"Approvals", "approvals"},
+		{"Observations", "observations"},
+		{"Who did what", "acts"},
+	}
 }
 
 // looks are the pages that only show, by the pattern of their path.
@@ -19,6 +25,8 @@ func looks() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/observations/{id}/file":    (*visit).download,
 		"/h/{home}/approvals":                 (*visit).showApprovals,
 		"/h/{home}/acts":                      (*visit).showActs,
+		"/h/{home}/cycles":                    (*visit).listCycles,
+		"/h/{home}/cycles/{cycle}":            (*visit).showCycle,
 	}
 }
 

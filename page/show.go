@@ -42,12 +42,15 @@ func functions() template.FuncMap {
 		"line":    func(n int, s string) string { return text.Line(s, n) },
 		"when":    func(t time.Time) string { return t.Local().Format("Mon 2 Jan 15:04") },
 		"stamp":   func(t time.Time) string { return t.Format(time.RFC3339) },
-		"money":   func(m budget.Money) string { return fmt.Sprintf("%.4f", float64(m)/1e9) },
+		"money":   money,
+		"took":    func(ms int64) string { return took(time.Duration(ms) * time.Millisecond) },
 		"home":    homePath,
 		"nav":     nav,
 		"json":    indented,
 	}
 }
+
+func money(m budget.Money) string { return fmt.Sprintf("%.4f", float64(m)/1e9) }
 
 // visible is a text of which nothing hides: control, bidirectional and invisible
 // characters are written out.
