@@ -25,6 +25,7 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 		_ = w.journal.Append(&journal.Limit{Name: limit.Name, Text: limit.Text})
 	}
 	a.wish(w.journal, r.nextWake)
+	a.sendResults(w, end)
 	took := a.now().Sub(w.began)
 	slept, err := a.finish(&w.record, end, journal.Sleep{Ms: took.Milliseconds(), EmptyNotes: r.emptyNotes, Attempt: a.Waking.further(), Fallback: r.fallback})
 	if err == nil && slept.Outcome == journal.Done && r.idle {

@@ -29,6 +29,8 @@ type Waking struct {
 	// and Watch what else can be new, as absolute paths of files and folders.
 	IdleSkip bool
 	Watch    []string
+	// Results are the files that tasks of the schedule make for people.
+	Results []Result
 	// Attempt is which cycle of its slot this one is, 0 where no slot began it. Again
 	// says whether the slot is tried again if the model has given no reply; nil is no.
 	Attempt int

@@ -295,8 +295,14 @@ func (s *Setup) newBudget() (*budget.Budget, error) {
 // waking is what cycles and the schedule tell each other.
 func (s *Setup) waking() agent.Waking {
 	wake := s.Config.Cycle.NextWake
+	var results []agent.Result
+	for _, e := range s.Config.Schedule {
+		if e.Deliver.File != "" {
+			results = append(results, agent.Result{Task: e.Task, File: e.Deliver.File, To: e.Deliver.To})
+		}
+	}
 	return agent.Waking{
-		Min: time.Duration(wake.Min), Max: time.Duration(wake.Max),
+		Results: results, Min: time.Duration(wake.Min), Max: time.Duration(wake.Max),
 		Ask:      func(when time.Time) error { return s.Slots().Ask(schedule.NextWake, when) },
 		IdleSkip: slices.ContainsFunc(s.Config.Schedule, func(e schedule.Entry) bool { return e.IdleSkip }), Watch: s.Watched(),
 	}

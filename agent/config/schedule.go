@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"rouse/agent/notify"
 	"rouse/agent/schedule"
 )
 
@@ -15,7 +16,12 @@ type Waking struct {
 	Watch []string `yaml:"watch"`
 }
 
-func (w Waking) check() error {
+func (w Waking) check(sinks []notify.Sink) error {
+	for _, e := range w.Schedule {
+		if _, err := notify.Reach(sinks, e.Deliver.To); err != nil {
+			return fmt.Errorf("schedule: deliver: %w", err)
+		}
+	}
 	for i, path := range w.Watch {
 		if path == "" {
 			return fmt.Errorf("watch[%d] is empty; name a file or a folder", i)

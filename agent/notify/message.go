@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"rouse/internal/text"
 )
@@ -18,7 +19,9 @@ const (
 // Message is something to be sent that is no event.
 type Message struct {
 	// Key says what it is: of one key one message is sent. "" is sent in any case.
-	Key     string
+	Key string
+	// Sum names what it says, for [Notifier.Sent]; "" is not remembered.
+	Sum     string
 	Kind    string
 	Cycle   string // which it is about, "" for none
 	Subject string // one line
@@ -45,10 +48,12 @@ type Letter struct {
 }
 
 const (
-	maxSubject = 200     // of a message, in characters
-	maxLetter  = 4 << 20 // of text, HTML and attachments together, in bytes
-	maxLetters = 4 * maxLetter
+	maxSubject = 200 // of a message, in characters
+	maxLetters = 2 * MaxLetter
 )
+
+// MaxLetter bounds text, HTML and attachments together, in bytes.
+const MaxLetter = 8 << 20
 
 func (l Letter) size() int {
 	n := len(l.Text) + len(l.HTML)
@@ -91,14 +96,42 @@ func (n *Notifier) Send(ctx context.Context, m Message) error {
 	for _, a := range m.Attachments {
 		l.Attachments = append(l.Attachments, Attachment{n.Redact.String(a.Name), []byte(n.Redact.String(string(a.Data)))})
 	}
-	if size := l.size(); size > maxLetter {
-		return fmt.Errorf("%s: %d bytes, where at most %d are sent", l.Subject, size, maxLetter)
+	if size := l.size(); size > MaxLetter {
+		return fmt.Errorf("%s: %d bytes, where at most %d are sent", l.Subject, size, MaxLetter)
 	}
 	return n.put(ctx, func(s *state) bool {
 		if m.Key != "" && !s.news(m.Key) {
 			return false
 		}
+		_ = m.Sum == "" || s.news(m.Sum)
 		n.queue(s, l, sinks)
+		return true
+	})
+}
+
+// Sent says whether the newest messages had this sum.
+func (n *Notifier) Sent(sum string) bool {
+	s, _ := n.load() // what cannot be read was not sent
+	return slices.Contains(s.Told, sum)
+}
+
+// Unsent puts down that there is nothing to be sent of a message, and tells people of it
+// once a day.
+func (n *Notifier) Unsent(ctx context.Context, m Message, why error) error {
+	sinks, _ := Reach(n.Sinks, m.To) // as they were checked
+	return n.put(ctx, func(s *state) bool {
+		if !s.news(m.Key) {
+			return false
+		}
+		n.queue(s, Letter{Event: Event{Kind: m.Kind, Cycle: m.Cycle, Text: n.Redact.String(m.Subject)}}, sinks)
+		said := n.Redact.String(why.Error())
+		for i := range s.Messages[len(s.Messages)-1].Deliveries {
+			d := &s.Messages[len(s.Messages)-1].Deliveries[i]
+			d.Status, d.Error, d.Next = GivenUp, said, time.Time{}
+		}
+		if s.news("unsent " + m.Subject + said + n.now().Format(time.DateOnly)) {
+			n.tell(s, Event{Kind: Failed, Cycle: m.Cycle, Text: m.Subject + " is not sent: " + said})
+		}
 		return true
 	})
 }

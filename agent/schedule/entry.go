@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,7 @@ type Entry struct {
 	Timezone string // IANA name; "" is the machine's
 	Task     string // what to do first in the cycle
 	Check    any    // what must hold for it to be done, as a task in the memory has it
+	Deliver  Deliver
 	Missed   string
 	// MissedWindow is how old a slot may be that is made up for.
 	MissedWindow time.Duration
@@ -60,6 +62,12 @@ type Entry struct {
 	key  string // in the ledger: it stays as long as cron, timezone and task do
 	spec spec
 	loc  *time.Location
+}
+
+// Deliver says where the file goes that the task of an entry makes.
+type Deliver struct {
+	File string   // in the workspace
+	To   []string // names of sinks
 }
 
 // New makes an entry with the defaults out of a specification.
@@ -85,6 +93,8 @@ func (e *Entry) check() (err error) {
 		return fmt.Errorf("missed %q: use skip, latest or all", e.Missed)
 	case e.Overlap != OverlapSkip && e.Overlap != OverlapQueue && e.Overlap != OverlapReplace:
 		return fmt.Errorf("overlap %q: use skip, queue or replace", e.Overlap)
+	case e.Deliver.File != "" && (!filepath.IsLocal(e.Deliver.File) || e.Task == ""):
+		return errors.New("deliver names a file in the workspace, which the task of the entry makes: write a task, too")
 	case e.MissedWindow <= 0:
 		return errors.New("missed_window must be above 0")
 	case e.Jitter < 0:

@@ -87,6 +87,12 @@ func (e *Entry) set(key string, n *yaml.Node) (err error) {
 		}
 		return err
 	}
+	if key == "deliver" {
+		if err = n.Decode(&e.Deliver); err != nil || len(n.Content) != 4 || e.Deliver.File == "" || len(e.Deliver.To) == 0 {
+			err = errors.New("deliver: use {file: report.md, to: [NAME]}, with names of sinks of notify")
+		}
+		return err
+	}
 	if n.Kind != yaml.ScalarNode {
 		return fmt.Errorf("%s: a single value is wanted", key)
 	}

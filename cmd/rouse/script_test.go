@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 // [PATTERN], how many requests it got and what the last one holds ; waitfor
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
 // process of the newest cycle ; cycle HOME, which names that $CYCLE ; later 1m or 1h, the next full one and
-// a second for what is started from then on ; recipes, the files of docs/recipes.md in doc ; venv FOLDER, a Python environment for a notebook
+// a second for what is started from then on ; recipes PAGE, the files of a page of docs in doc ; fake FILE, a server at $FAKE
+// that keeps what is asked of it ; venv FOLDER, a Python environment for a notebook
 // that has none, as making one takes seconds. And there are the conditions sandbox and
 // bubblewrap: what this machine confines processes with.
 func TestScript(t *testing.T) {
@@ -60,7 +61,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "cycle": newestCycle, "later": passTime, "recipes": writeBlocks,
+			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "cycle": newestCycle, "later": passTime, "recipes": writeBlocks, "fake": serveFake,
 			"venv": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
 					ts.Fatalf("usage: venv FOLDER")
