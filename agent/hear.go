@@ -3,10 +3,14 @@ package agent
 import (
 	"cmp"
 	"errors"
+	"slices"
+	"time"
 
 	"rouse/agent/inbox"
+	"rouse/home"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 )
 
 // hear takes in the tasks that people left since, behind what is pending: the journal has
@@ -26,6 +30,9 @@ func (c *cycle) hear() error {
 	}
 	for _, item := range items {
 		task := withChecks(item.Task, item.Check)
+		if c.Consent.Marks {
+			task = origin.Set{}.With(item.Origin).Task(task)
+		}
 		err := c.hearOf([]scratchpad.Change{{Op: scratchpad.OpExtend, Key: "pending_actions", Value: []any{task}}}, []string{item.ID})
 		if errors.Is(err, scratchpad.ErrFull) {
 			return nil // it stays where it is until there is room
@@ -44,6 +51,23 @@ func (c *cycle) hearOf(changes []scratchpad.Change, told []string) error {
 		c.took = append(c.took, told...) // the memory has it, also where the journal has not
 	}
 	return err
+}
+
+// Took is the cycle since a moment that took in the task with an ID from the inbox, "" for
+// none. One that was awake already may have.
+func Took(h home.Home, id string, since time.Time) (string, error) {
+	ids, err := h.Cycles(0)
+	for _, cycle := range ids {
+		for e, failed := range journal.Read(h.Journal(cycle)) {
+			if d, ok := e.Data.(*journal.State); ok && failed == nil && slices.ContainsFunc(d.Told, func(name string) bool { return inbox.Is(name, id) }) {
+				return cycle, nil
+			}
+		}
+		if cycle < since.Format(home.CycleForm) {
+			break
+		}
+	}
+	return "", err
 }
 
 // remark journals once what a person should look at.

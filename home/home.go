@@ -208,6 +208,9 @@ func (h Home) Spend() string { return filepath.Join(h.Logs(), "spend.jsonl") }
 // Told has whom was told of what.
 func (h Home) Told() string { return filepath.Join(h.Logs(), "notify.json") }
 
+// Received is the folder with what hooks received.
+func (h Home) Received() string { return filepath.Join(h.Logs(), "hooks") }
+
 // Shrunk is the file whose age tells when a cycle last cut down what a person wrote.
 func (h Home) Shrunk() string { return filepath.Join(h.Logs(), "shrunk") }
 

@@ -63,6 +63,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /login", s.loginByToken)
 	mux.HandleFunc("POST /login/link", s.newLink)
 	mux.HandleFunc("POST /logout", s.logout)
+	s.hooks(mux)
 	for pattern, p := range looks() {
 		mux.Handle("GET "+pattern, s.visit(View, p))
 	}

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -95,17 +94,7 @@ func ran(t testing.TB, name string, cycles int) (folder string) {
 		t.Fatal(err)
 	}
 	for range cycles {
-		s, err := open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ag, err := s.Agent()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ag.RunOnce(context.WithoutCancel(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		wake(t, dir)
 	}
 	return folder
 }

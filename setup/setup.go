@@ -151,6 +151,9 @@ func (s *Setup) ownKeys() []string {
 			keys = append(keys, name)
 		}
 	}
+	for _, h := range s.Config.Hooks {
+		keys = append(keys, h.SecretEnv)
+	}
 	return keys
 }
 

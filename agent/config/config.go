@@ -20,6 +20,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"rouse/agent/hook"
 	"rouse/dispatcher/policy"
 	"rouse/internal/disk"
 	"rouse/internal/lazy"
@@ -55,6 +56,8 @@ type Config struct {
 	Standing Standing `yaml:"standing"`
 	// Serve is the page in a browser.
 	Serve Serve `yaml:"serve"`
+	// Hooks are tasks that programs elsewhere may leave, by that page.
+	Hooks []hook.Spec `yaml:"hooks"`
 
 	name    string // of the file
 	dir     string // of it: the home
@@ -261,7 +264,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(c.Notify), c.checkSandbox(), c.checkOrigins(), c.checkPolicy(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(c.Notify), c.checkSandbox(), c.checkOrigins(), c.checkPolicy(), c.checkHooks(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.

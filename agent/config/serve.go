@@ -3,7 +3,9 @@ package config
 import (
 	"fmt"
 	"net"
+	"slices"
 
+	"rouse/agent/hook"
 	"rouse/internal/loopback"
 )
 
@@ -42,3 +44,16 @@ func (s Serve) Check(getenv func(string) string) error {
 
 // minToken is how long a token is at least.
 const minToken = 24
+
+// checkHooks reports the first hook that cannot be meant.
+func (c *Config) checkHooks() error {
+	for i, h := range c.Hooks {
+		if err := h.Validate(); err != nil {
+			return fmt.Errorf("hooks[%d].%w", i, err)
+		}
+		if slices.ContainsFunc(c.Hooks[:i], func(other hook.Spec) bool { return other.Name == h.Name }) {
+			return fmt.Errorf("hooks[%d].name %s: another hook has it already", i, h.Name)
+		}
+	}
+	return nil
+}

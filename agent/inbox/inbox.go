@@ -39,12 +39,15 @@ type Item struct {
 	Check []any     `yaml:"check,omitempty"` // as tasks in the memory carry them
 	By    string    `yaml:"by"`
 	At    time.Time `yaml:"at"`
+	// Origin is where the text came from, "" for the operator.
+	Origin string `yaml:"origin,omitempty"`
 }
 
 // ErrFull says that too many tasks wait.
 var ErrFull = fmt.Errorf("%d tasks wait already: run cycles, or remove some of them", maxItems)
 
-// Put leaves a task, behind all that are there. It is on the disk when Put returns.
+// Put leaves a task, behind all that are there. It is on the disk when Put returns. Where it has
+// an ID the name of its file ends with that.
 func Put(f disk.FS, dir string, item Item) (id string, err error) {
 	if err := f.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("inbox: %w", err)
@@ -66,7 +69,7 @@ func Put(f disk.FS, dir string, item Item) (id string, err error) {
 			at = newest.Add(1)
 		}
 	}
-	id = fmt.Sprintf("%s-%08x%s", at.Format(form), rand.Uint32(), suffix)
+	id = at.Format(form) + "-" + cmp.Or(item.ID, fmt.Sprintf("%08x", rand.Uint32())) + suffix
 	if err := disk.Create(f, filepath.Join(dir, id), text, 0o600); err != nil {
 		return "", fmt.Errorf("inbox: %w", err)
 	}
@@ -96,6 +99,15 @@ func Waits(dir string) bool {
 	ids, _ := list(dir)
 	return len(ids) > 0
 }
+
+// Has says whether the task with an ID waits.
+func Has(dir, id string) (bool, error) {
+	ids, err := list(dir)
+	return slices.ContainsFunc(ids, func(name string) bool { return Is(name, id) }), err
+}
+
+// Is says whether the file with a name has the task with an ID.
+func Is(name, id string) bool { return strings.HasSuffix(name, "-"+id+suffix) }
 
 // List gives the tasks, in their order, but for those of these names. The error is about
 // those that cannot be read, which are left.

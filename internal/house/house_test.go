@@ -33,7 +33,7 @@ var rules = map[string][]string{
 	"home":                   {"scratchpad", "internal"},
 	"journal":                {"scratchpad", "internal"},
 	"agent/model":            {"internal/jsonl"},
-	"agent/config":           {"agent/budget", "agent/check", "agent/notify", "agent/schedule", "dispatcher/policy", "tools/command", "internal/disk", "internal/egress", "internal/sandbox", "internal/yamlerror"},
+	"agent/config":           {"agent/budget", "agent/check", "agent/hook", "agent/notify", "agent/schedule", "dispatcher/policy", "tools/command", "internal/disk", "internal/egress", "internal/sandbox", "internal/yamlerror"},
 	"agent/check":            {"tools", "internal"},
 	"agent/schedule":         {"agent/check", "internal/disk", "internal/jsonl", "internal/proc"},
 	"agent/budget":           {"agent/model", "home", "journal", "internal/disk", "internal/jsonl", "internal/proc", "internal/yamlerror"},
