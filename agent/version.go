@@ -1,14 +1,19 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"unicode/utf8"
 
 	"rouse/agent/history"
 	"rouse/dispatcher/policy"
 	"rouse/home"
+	"rouse/internal/text"
 	"rouse/journal"
+	"rouse/scratchpad"
 )
 
 const notebookTool = "notebook"
@@ -85,4 +90,47 @@ func Content(h home.Home, e history.Entry, most int64) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(r, most))
+}
+
+// maxText is the size up to which the text of a file is compared, in bytes.
+const maxText = 256 << 10
+
+// Texts are those of a file before and after a change, or why there are none to compare.
+func Texts(h home.Home, c history.Change) (was, is, why string) {
+	var texts [2]string
+	for i, e := range []*history.Entry{c.Was, c.Is} {
+		if e == nil || e.Kind != history.File {
+			continue
+		}
+		data, err := Content(h, *e, maxText+1)
+		if err != nil {
+			return "", "", text.Line(err.Error(), 300)
+		}
+		if len(data) > maxText || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+			return "", "", "is no text, or larger than 256 KiB"
+		}
+		texts[i] = string(data)
+	}
+	return texts[0], texts[1], ""
+}
+
+// MemoryOver says how the memory differs from before one cycle to after another.
+func MemoryOver(h home.Home, from, to string) ([]scratchpad.Difference, error) {
+	was, err := h.LoadFile(h.Before(from))
+	if err != nil {
+		return nil, Missing(h, h.Before(from), from, err)
+	}
+	is, err := h.LoadFile(h.After(to))
+	if err != nil {
+		return nil, Missing(h, h.After(to), to, err)
+	}
+	return scratchpad.Diff(was, is), nil
+}
+
+// Missing says of a snapshot that is not there why that may be.
+func Missing(h home.Home, path, id string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cycle %s has no %s; it may be awake or interrupted, see rouse cycles", id, h.Rel(path))
+	}
+	return err
 }

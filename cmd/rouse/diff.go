@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -64,15 +63,10 @@ func (a *app) diff(args []string, unified bool) error {
 	if unified {
 		return a.unifiedDiff(h, id, id)
 	}
-	before, err := snapshot(h, h.Before(id), id)
+	list, err := agent.MemoryOver(h, id, id)
 	if err != nil {
 		return err
 	}
-	after, err := snapshot(h, h.After(id), id)
-	if err != nil {
-		return err
-	}
-	list := scratchpad.Diff(before, after)
 	if a.json {
 		return a.printJSON(append([]scratchpad.Difference{}, list...))
 	}
@@ -102,33 +96,20 @@ func (a *app) restore(args []string, key string) error {
 		return err
 	}
 	if err := s.Restore(id, key); err != nil {
-		return missing(s.Home, s.Home.Before(id), id, err)
+		return agent.Missing(s.Home, s.Home.Before(id), id, err)
 	}
 	fmt.Fprintf(a.stdout, "%s is as it was before cycle %s\n", text.Line(key, 200), id)
 	return nil
 }
 
-func snapshot(h home.Home, path, id string) (*scratchpad.State, error) {
-	s, err := h.LoadFile(path)
-	return s, missing(h, path, id, err)
-}
-
-// missing says of a snapshot that is not there why that may be.
-func missing(h home.Home, path, id string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cycle %s has no %s; it may be awake or interrupted, see rouse cycles", id, h.Rel(path))
-	}
-	return err
-}
-
 func (a *app) unifiedDiff(h home.Home, from, to string) error {
 	before, err := os.ReadFile(h.Before(from))
 	if err != nil {
-		return missing(h, h.Before(from), from, err)
+		return agent.Missing(h, h.Before(from), from, err)
 	}
 	after, err := os.ReadFile(h.After(to))
 	if err != nil {
-		return missing(h, h.After(to), to, err)
+		return agent.Missing(h, h.After(to), to, err)
 	}
 	a.printUnified(h.Rel(h.Before(from)), h.Rel(h.After(to)), string(before), string(after))
 	return nil

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"rouse/agent"
 	"rouse/agent/history"
@@ -30,7 +28,7 @@ func (a *app) diffNight(args []string, onlyFiles, unified bool) error {
 	}
 	var keys []scratchpad.Difference
 	if !onlyFiles {
-		if keys, err = memoryOver(h, from, to); err != nil {
+		if keys, err = agent.MemoryOver(h, from, to); err != nil {
 			return err
 		}
 	}
@@ -74,18 +72,6 @@ func (a *app) diffNight(args []string, onlyFiles, unified bool) error {
 	return nil
 }
 
-func memoryOver(h home.Home, from, to string) ([]scratchpad.Difference, error) {
-	before, err := snapshot(h, h.Before(from), from)
-	if err != nil {
-		return nil, err
-	}
-	after, err := snapshot(h, h.After(to), to)
-	if err != nil {
-		return nil, err
-	}
-	return scratchpad.Diff(before, after), nil
-}
-
 // printNight prints keys of the memory, then files, then variables.
 func (a *app) printNight(keys []scratchpad.Difference, files []history.Change, variables []agent.Names) error {
 	all := []any{}
@@ -101,28 +87,13 @@ func (a *app) printNight(keys []scratchpad.Difference, files []history.Change, v
 	return a.printJSON(all)
 }
 
-// maxText is the size up to which the text of a file is compared, in bytes.
-const maxText = 256 << 10
-
 // printFileDiff prints how the text of a file differs, if it is one.
 func (a *app) printFileDiff(h home.Home, c history.Change) {
-	var texts [2]string
-	for i, e := range []*history.Entry{c.Was, c.Is} {
-		if e == nil || e.Kind != history.File {
-			continue
-		}
-		data, err := agent.Content(h, *e, maxText+1)
-		if err != nil || len(data) > maxText || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-			why := "is no text, or larger than 256 KiB"
-			if err != nil {
-				why = text.Line(err.Error(), 300)
-			}
-			fmt.Fprintf(a.stdout, "  %s: %s\n", text.Quoted(c.Path), why)
-			return
-		}
-		texts[i] = a.redacted(string(data))
-	}
-	if texts[0] != texts[1] {
-		a.printUnified("before/"+c.Path, "after/"+c.Path, texts[0], texts[1])
+	was, is, why := agent.Texts(h, c)
+	was, is = a.redacted(was), a.redacted(is)
+	if why != "" {
+		fmt.Fprintf(a.stdout, "  %s: %s\n", text.Quoted(c.Path), why)
+	} else if was != is {
+		a.printUnified("before/"+c.Path, "after/"+c.Path, was, is)
 	}
 }

@@ -70,7 +70,7 @@ func (a *app) rewind(args []string, o rewindOptions) error {
 	}
 	p, err := s.Rewind(r, o.yes)
 	if err != nil {
-		return missing(s.Home, s.Home.Before(r.Cycle), r.Cycle, err)
+		return agent.Missing(s.Home, s.Home.Before(r.Cycle), r.Cycle, err)
 	}
 	if a.json {
 		return a.printJSON([]any{jsonRewind(p)})
