@@ -103,6 +103,9 @@ func (v *visit) drawing(id string) (*drawing, error) {
 	first, err := journal.First(v.home.Home.Journal(id))
 	if err == nil {
 		d.zero = first.Time
+		if w, ok := first.Data.(*journal.Wake); ok {
+			d.owner = w.Owner
+		}
 		d.file, err = os.Open(v.home.Home.Journal(id))
 	}
 	return d, err

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -186,4 +188,56 @@ func cpu(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// TestStep: a call is shown whole, or says what is cut.
+func TestStep(t *testing.T) {
+	t.Parallel()
+	folder, add := tale(t, proc.Identity{PID: 1, Boot: "another"})
+	add(&journal.Intent{Step: 1, Tool: "shell", Args: json.RawMessage(`{"command":"echo \"a\"\nls","n":3}`)},
+		&journal.Result{Step: 1, Tool: "shell", OK: true, Content: raw(strings.Repeat("x", maxPart+7)), ScratchpadID: "s1", Images: []journal.Picture{{Type: "image/png", ID: "p1"}}},
+		&journal.Intent{Step: 2, Tool: "shell", Args: raw(strings.Repeat("y", maxLine))})
+	r := serve(t, folder, View)
+	want(t, r.get(cyclePath+"/steps/1"), `href="/h/agent/cycles/`+told+`"`, "echo &#34;a&#34;\nls", "<h3>n</h3>", ">3<", "7 bytes more", "/h/agent/observations/s1", `src="/h/agent/observations/p1/picture"`)
+	want(t, r.get(cyclePath+"/steps/2"), "too many to be shown", "There is none")
+	want(t, r.get(cyclePath), "too many to be shown")
+	for path, code := range map[string]int{"/steps/3": 404, "/steps/0": 404, "/steps/x": 404, "/requests/1": 404, "/requests/x/body": 404, "/diff": 200, "?from=-1": 200, "?from=99999": 200} {
+		if got, text := r.ask(http.MethodGet, cyclePath+path, nil); got != code {
+			t.Errorf("%s: %d, want %d\n%s", path, got, code, text)
+		}
+	}
+}
+
+// TestRealCycle: what a cycle was asked and changed is shown as it was.
+func TestRealCycle(t *testing.T) {
+	t.Parallel()
+	r := serve(t, ran(t, "agent", 3), View)
+	ids := regexp.MustCompile(`/h/agent/cycles/(\d+_\d+)"`).FindAllStringSubmatch(r.get("/h/agent/cycles"), -1)
+	if len(ids) != 3 {
+		t.Fatal(ids)
+	}
+	path := "/h/agent/cycles/" + ids[0][1]
+	want(t, r.get(path), ">done<", "write_file", "hello.txt")
+	want(t, r.get(path+"/requests/2"), "system", "assistant", "call write_file", "hello.txt", ">Tools<")
+	body := r.get(path + "/requests/2/body")
+	if !json.Valid([]byte(body)) || !strings.Contains(body, `"messages"`) {
+		t.Errorf("the body of the request: %.300s", body)
+	}
+	want(t, r.get(path+"/diff"), "completed_tasks", "+ ", "hello.txt", "added", "Hello, I was awake.")
+}
+
+func TestSides(t *testing.T) {
+	for _, c := range []struct {
+		was, is string
+		want    []pair
+	}{
+		{"a\nb\n", "a\nc\n", []pair{{"a", "a", ""}, {"b", "c", "changed"}}},
+		{"a\n", "", []pair{{"a", "", "removed"}}},
+		{"", "a\nb", []pair{{"", "a", "added"}, {"", "b", "added"}}},
+		{"a\nb\nc\n", "x\nc\n", []pair{{"a", "x", "changed"}, {"b", "", "removed"}, {"c", "c", ""}}},
+	} {
+		if got := sides(c.was, c.is); len(got) == 0 || !slices.Equal(got[1:], c.want) {
+			t.Errorf("%q to %q: %q", c.was, c.is, got)
+		}
+	}
 }

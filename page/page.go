@@ -16,6 +16,8 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"rouse/setup"
@@ -45,6 +47,9 @@ type Server struct {
 	Options
 	doors     *doors
 	templates func(name string) (*template.Template, error)
+	streams   atomic.Int32 // of events, that are open
+	// rebuilding is held while a request is rebuilt.
+	rebuilding sync.Mutex
 }
 
 // New is a server that nobody has logged in to.

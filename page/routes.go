@@ -17,16 +17,20 @@ func nav() []part {
 // looks are the pages that only show, by the pattern of their path.
 func looks() map[string]func(*visit) (sheet, error) {
 	return map[string]func(*visit) (sheet, error){
-		"/{$}":                                (*visit).listHomes,
-		"/h/{home}":                           (*visit).showHome,
-		"/h/{home}/observations":              (*visit).listObservations,
-		"/h/{home}/observations/{id}":         (*visit).showObservation,
-		"/h/{home}/observations/{id}/picture": (*visit).showPicture,
-		"/h/{home}/observations/{id}/file":    (*visit).download,
-		"/h/{home}/approvals":                 (*visit).showApprovals,
-		"/h/{home}/acts":                      (*visit).showActs,
-		"/h/{home}/cycles":                    (*visit).listCycles,
-		"/h/{home}/cycles/{cycle}":            (*visit).showCycle,
+		"/{$}":                                             (*visit).listHomes,
+		"/h/{home}":                                        (*visit).showHome,
+		"/h/{home}/observations":                           (*visit).listObservations,
+		"/h/{home}/observations/{id}":                      (*visit).showObservation,
+		"/h/{home}/observations/{id}/picture":              (*visit).showPicture,
+		"/h/{home}/observations/{id}/file":                 (*visit).download,
+		"/h/{home}/approvals":                              (*visit).showApprovals,
+		"/h/{home}/acts":                                   (*visit).showActs,
+		"/h/{home}/cycles":                                 (*visit).listCycles,
+		"/h/{home}/cycles/{cycle}":                         (*visit).showCycle,
+		"/h/{home}/cycles/{cycle}/diff":                    (*visit).showDiff,
+		"/h/{home}/cycles/{cycle}/steps/{step}":            (*visit).showStep,
+		"/h/{home}/cycles/{cycle}/requests/{request}":      (*visit).showRequest,
+		"/h/{home}/cycles/{cycle}/requests/{request}/body": (*visit).sendBody,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rouse/agent/budget"
+	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/journal"
 )
@@ -40,6 +41,7 @@ type drawing struct {
 	prices budget.Prices
 	// zero is when the cycle began; bars go from one time to another.
 	zero, from, until time.Time
+	owner             proc.Identity // of the journal
 }
 
 // maxLine is the longest line of a journal that a page parses, in bytes.

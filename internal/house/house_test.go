@@ -62,7 +62,7 @@ var only = map[string]string{
 	"github.com/robfig/cron/v3":          "agent/schedule",
 	"github.com/spf13/cobra":             "cmd/rouse",
 	"github.com/kaptinlin/jsonrepair":    "dispatcher",
-	"github.com/aymanbagabas/go-udiff":   "cmd/rouse",
+	"github.com/aymanbagabas/go-udiff":   "cmd/rouse page",
 	"os/exec":                            "internal/proc",
 	"modernc.org/sqlite":                 "scratchpad/observation agent/search",
 	"modernc.org/sqlite/lib":             "scratchpad/observation agent/search",
