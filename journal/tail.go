@@ -14,6 +14,8 @@ type Growing struct {
 	File   *os.File
 	Follow bool
 	Owner  proc.Identity // of the writer, once that is known
+	// Wait, unless nil, waits for more, and says whether to go on.
+	Wait func() bool
 }
 
 // Read waits for more at the end.
@@ -24,6 +26,10 @@ func (t *Growing) Read(p []byte) (int, error) {
 		if n > 0 || err != io.EOF || !t.Follow || !alive {
 			return n, err
 		}
-		time.Sleep(100 * time.Millisecond)
+		if t.Wait == nil {
+			time.Sleep(100 * time.Millisecond)
+		} else if !t.Wait() {
+			return 0, io.EOF
+		}
 	}
 }

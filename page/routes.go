@@ -28,6 +28,7 @@ func looks() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/cycles":                                 (*visit).listCycles,
 		"/h/{home}/cycles/{cycle}":                         (*visit).showCycle,
 		"/h/{home}/cycles/{cycle}/diff":                    (*visit).showDiff,
+		"/h/{home}/cycles/{cycle}/events":                  (*visit).follow,
 		"/h/{home}/cycles/{cycle}/steps/{step}":            (*visit).showStep,
 		"/h/{home}/cycles/{cycle}/requests/{request}":      (*visit).showRequest,
 		"/h/{home}/cycles/{cycle}/requests/{request}/body": (*visit).sendBody,

@@ -2,14 +2,17 @@
 //
 // An element with data-live="URL" is kept up to date by the server-sent events of
 // that address: "add" brings rows for its end, "set" all of its content, "end" says
-// that there is nothing more to come, and the page is shown anew. Of rows the newest
-// 500 stay. What comes is HTML that the server made and escaped.
+// that there is nothing more to come, and the page is shown anew. A row takes the place
+// of an earlier one with its id. Of rows the newest 500 stay. What comes is HTML that the server made and escaped.
 'use strict'
 const most = 500
 for (const el of document.querySelectorAll('[data-live]')) {
   const source = new EventSource(el.dataset.live)
   source.addEventListener('add', e => {
     el.insertAdjacentHTML('beforeend', e.data)
+    const row = el.lastElementChild
+    const was = row.id && document.getElementById(row.id)
+    if (was && was !== row) was.replaceWith(row)
     while (el.childElementCount > most) el.firstElementChild.remove()
   })
   source.addEventListener('set', e => { el.innerHTML = e.data })
