@@ -10,6 +10,7 @@ func nav() []part {
 		{"Cycles", "cycles"},
 		{"Approvals", "approvals"},
 		{"Observations", "observations"},
+		{"Notebooks", "notebooks"},
 		{"Who did what", "acts"},
 	}
 }
@@ -32,6 +33,11 @@ func looks() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/cycles/{cycle}/steps/{step}":            (*visit).showStep,
 		"/h/{home}/cycles/{cycle}/requests/{request}":      (*visit).showRequest,
 		"/h/{home}/cycles/{cycle}/requests/{request}/body": (*visit).sendBody,
+
+		"/h/{home}/notebooks":                           (*visit).listNotebooks,
+		"/h/{home}/notebooks/{name}":                    (*visit).showNotebook,
+		"/h/{home}/notebooks/{name}/{cell}/picture/{n}": (*visit).showCellPicture,
+		"/h/{home}/notebooks/{name}/{cell}/table":       (*visit).showTable,
 	}
 }
 
@@ -43,5 +49,7 @@ func acts() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/pause":          (*visit).pause,
 		"/h/{home}/resume":         (*visit).resume,
 		"/h/{home}/approvals/{id}": (*visit).reply,
+
+		"/h/{home}/notebooks": (*visit).runCell,
 	}
 }

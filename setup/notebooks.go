@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,33 @@ func (s *Setup) Notebooks(ctx context.Context) (m *notebook.Manager, close func(
 		return nil, nil, err
 	}
 	return m, func() { closeNotebooks(ctx, m) }, nil
+}
+
+// Written are the notebooks of the home to be looked at: nothing runs in them.
+func (s *Setup) Written() *notebook.Manager {
+	return &notebook.Manager{Dir: s.Home.Notebooks(), FS: disk.OS{}, Redact: s.Hidden()}
+}
+
+// RunCell runs a cell in a notebook, as `rouse notebook exec` does, and ends it with ctx.
+func (s *Setup) RunCell(ctx context.Context, name, code string) (c notebook.Cell, err error) {
+	if strings.TrimSpace(code) == "" {
+		return c, errors.New("there is no code to run")
+	}
+	m, close, err := s.Notebooks(ctx)
+	if err != nil {
+		return c, err
+	}
+	defer close()
+	return m.Exec(ctx, name, notebook.Request{Code: code})
+}
+
+// Cell is a cell that ran.
+func (s *Setup) Cell(name string, number int) (notebook.Cell, error) {
+	store, err := s.Written().Store(name)
+	if err != nil {
+		return notebook.Cell{}, err
+	}
+	return store.Find(number)
 }
 
 // variables are those that each notebook has saved, by name.

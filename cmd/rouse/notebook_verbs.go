@@ -46,13 +46,6 @@ func (a *app) inNotebooks(run func(context.Context, *notebook.Manager, []string)
 	})
 }
 
-// notebookEntry is a notebook as --json has it.
-type notebookEntry struct {
-	Name  string    `json:"name"`
-	Cells int       `json:"cells"`
-	Last  time.Time `json:"last,omitzero"` // when the last cell ran
-}
-
 func (a *app) newNotebookList() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "list",
@@ -62,26 +55,11 @@ func (a *app) newNotebookList() *cobra.Command {
 }
 
 func (a *app) listNotebooks(_ context.Context, m *notebook.Manager, _ []string) error {
-	names, err := m.Names()
+	list, err := m.List()
 	if err != nil {
 		return err
 	}
-	var list []notebookEntry
-	for _, name := range names {
-		e := notebookEntry{Name: name}
-		s, err := m.Store(name)
-		if err == nil {
-			err = s.Each(func(c notebook.Cell) error {
-				e.Cells, e.Last = e.Cells+1, c.Time
-				return nil
-			})
-		}
-		if err != nil {
-			return err
-		}
-		list = append(list, e)
-	}
-	return printList(a, list, "no notebooks yet; make one with: rouse notebook exec NAME '1 + 1'", func(e notebookEntry) string {
+	return printList(a, list, "no notebooks yet; make one with: rouse notebook exec NAME '1 + 1'", func(e notebook.Summary) string {
 		last := "none has run"
 		if e.Cells > 0 {
 			last = e.Last.Local().Format(time.DateTime)

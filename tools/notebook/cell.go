@@ -31,6 +31,8 @@ type Cell struct {
 	Stderr string `json:"stderr,omitempty"`
 	// Value is what the last expression came to.
 	Value string `json:"value,omitempty"`
+	// HTML is the same as a table or the like, for people; it is never trusted.
+	HTML string `json:"html,omitempty"`
 	// Error is the traceback, or what ended it.
 	Error string `json:"error,omitempty"`
 	Ended End    `json:"ended"`

@@ -69,7 +69,11 @@ func (c Cell) ipynb() ipynbCell {
 		add("display_data", map[string]any{"data": map[string]any{p.Type: p.Data}, "metadata": none})
 	}
 	if c.Value != "" {
-		add("execute_result", map[string]any{"execution_count": c.Number, "data": map[string]any{"text/plain": c.Value}, "metadata": none})
+		data := map[string]any{"text/plain": c.Value}
+		if c.HTML != "" {
+			data["text/html"] = c.HTML
+		}
+		add("execute_result", map[string]any{"execution_count": c.Number, "data": data, "metadata": none})
 	}
 	if c.Error != "" {
 		name, value, _ := strings.Cut(c.Failure(), ": ")

@@ -233,6 +233,7 @@ func (m *Manager) run(ctx context.Context, o *opened, q Request, c *Cell) (untak
 	for i, n := range c.Notes {
 		c.Notes[i] = m.Redact.String(n)
 	}
+	c.HTML = m.Redact.String(out.HTML)
 	c.Value, c.Error, c.Ended, c.Duration = m.Redact.String(out.Value), m.Redact.String(out.Error), out.Ended, out.Duration.Milliseconds()
 	return p.err, nil
 }

@@ -102,6 +102,8 @@ type Outcome struct {
 	// Value is what the last expression came to, as a notebook shows it; empty
 	// if there is none.
 	Value string `json:"value,omitempty"`
+	// HTML is the same as a table or the like, for people, where it shows itself so.
+	HTML string `json:"html,omitempty"`
 	// Error is the traceback, or what ended the cell; empty if Ended is OK.
 	Error string `json:"error,omitempty"`
 	// Media are the pictures that it drew.

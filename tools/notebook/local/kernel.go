@@ -35,6 +35,7 @@ type message struct {
 	// of log, done, picture
 	Text  string `json:"text"`
 	Value string `json:"value"`
+	HTML  string `json:"html"`
 	Type  string `json:"type"`
 	Data  []byte `json:"data"` // base64
 	// of ready and saved

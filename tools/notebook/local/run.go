@@ -221,7 +221,7 @@ func (r *run) take(m message, out *notebook.Outcome) bool {
 	case "picture":
 		out.Media = append(out.Media, tools.Media{Type: m.Type, Data: m.Data})
 	case "done":
-		out.Ended, out.Value, out.Error = notebook.OK, m.Value, m.Error
+		out.Ended, out.Value, out.HTML, out.Error = notebook.OK, m.Value, m.HTML, m.Error
 		if m.Error != "" {
 			out.Ended = notebook.Failed
 		}

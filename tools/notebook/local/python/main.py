@@ -86,7 +86,7 @@ class Session:
             value = self.run(code, "<cell %d>" % number)
             if self._forked():
                 _exit(0)
-            result = {"is": "done", "value": show.value_text(value)}
+            result = {"is": "done", "value": show.value_text(value), "html": show.table(value)}
             if value is not None:
                 self.module.__dict__["_"] = value
             self.draw(value, True)

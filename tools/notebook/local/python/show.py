@@ -10,6 +10,7 @@ from typing import Any, Iterator, Tuple
 MAX_TEXT = 1_000_000  # characters of a value or traceback
 MAX_PICTURE = 8 << 20  # bytes of one picture
 MAX_PICTURES = 16
+MAX_TABLE = 256_000  # characters
 
 _here = os.path.dirname(os.path.abspath(__file__))
 
@@ -24,6 +25,16 @@ def cut(text: str, limit: int = MAX_TEXT) -> str:
 def value_text(value: Any) -> str:
     """The value as a notebook shows it; empty for None."""
     return "" if value is None else cut(repr(value))
+
+
+def table(value: Any) -> str:
+    """The value as HTML, if it shows itself so and is not large."""
+    try:
+        draw = getattr(type(value), "_repr_html_", None)
+        html = draw(value) if draw else ""
+        return html if isinstance(html, str) and len(html) <= MAX_TABLE else ""
+    except Exception:  # its text says enough
+        return ""
 
 
 def pictures(value: Any, figures: bool = True) -> Iterator[Tuple[str, str]]:
