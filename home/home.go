@@ -217,6 +217,9 @@ func (h Home) Shrunk() string { return filepath.Join(h.Logs(), "shrunk") }
 // Looked is the file whose age tells when a person last looked at the home.
 func (h Home) Looked() string { return filepath.Join(h.Logs(), "looked") }
 
+// Reported says of which time the last report was sent.
+func (h Home) Reported() string { return filepath.Join(h.Logs(), "reported") }
+
 // Said begins the names of the empty files that remember what was said of the home,
 // where nothing else can be kept, and which need not lie in it.
 func (h Home) Said() string { return fmt.Sprintf(".rouse_%.4x_", sha256.Sum256([]byte(h.Dir))) }

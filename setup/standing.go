@@ -114,6 +114,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st.problem(err)
 	st.problem(s.Home.Room())
 	st.problem(s.unanswered())
+	st.problem(s.unreported())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
 }

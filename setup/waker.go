@@ -59,7 +59,11 @@ func (w *Waker) load(dir string) (schedule.Plan, error) {
 		w.timeouts = map[string]time.Duration{}
 	}
 	w.timeouts[dir] = time.Duration(s.Config.Cycle.Timeout)
-	return schedule.Plan{Entries: s.Config.Schedule, Watch: s.Watched()}, nil
+	plan := schedule.Plan{Entries: s.Config.Schedule, Watch: s.Watched()}
+	if len(s.Config.Report.At) > 0 {
+		plan.Also = func() time.Time { at, _ := s.NextReport(); return at }
+	}
+	return plan, nil
 }
 
 // wake runs a cycle, which reads the home's .env itself; one that hangs is ended.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"rouse/agent/budget"
 	"rouse/agent/notify"
+	"rouse/agent/schedule"
 )
 
 // Unattended is what a home needs that nobody looks at.
@@ -24,6 +26,7 @@ type Unattended struct {
 	// the home.
 	Heartbeat string    `yaml:"heartbeat"`
 	Retention Retention `yaml:"retention"`
+	Report    Report    `yaml:"report"`
 	// Approvals are calls that wait for a person.
 	Approvals Approvals `yaml:"approvals"`
 }
@@ -31,6 +34,28 @@ type Unattended struct {
 // Approvals says how long a call waits for a person.
 type Approvals struct {
 	Expire Age `yaml:"expire"`
+}
+
+// Report says when `rouse report` is sent, to which sinks of notify.
+type Report struct {
+	At   schedule.List `yaml:"at"`
+	To   []string      `yaml:"to"`
+	When string        `yaml:"when"`
+}
+
+func (r Report) check(sinks []notify.Sink) error {
+	to, err := notify.Reach(sinks, r.To)
+	switch {
+	case !oneOf(r.When, "", "always", "changed", "attention"):
+		return fmt.Errorf("report.when %q: use always, changed or attention", r.When)
+	case len(r.At) == 0 && (r.When != "" || len(r.To) > 0):
+		return errors.New("report.at is missing: write when it is sent, such as '0 8 * * *'")
+	case err != nil:
+		return fmt.Errorf("report.to: %w", err)
+	case len(r.At) > 0 && len(to) == 0:
+		return errors.New("report: notify names no sink that it could be sent to")
+	}
+	return nil
 }
 
 // checkLimits reports a limit without a number, which package yaml takes for none.
@@ -83,7 +108,7 @@ func (u Unattended) check() error {
 			return fmt.Errorf("notify[%d]: password_env and secret_env name the environment variable that holds the secret, not the secret", i)
 		}
 	}
-	return checkHeartbeat(u.Heartbeat)
+	return cmp.Or(u.Report.check(u.Notify), checkHeartbeat(u.Heartbeat))
 }
 
 func checkHeartbeat(target string) error {

@@ -14,6 +14,8 @@ import (
 type Plan struct {
 	Entries List
 	Watch   []string // absolute paths of files and folders
+	// Also is when the home is to be woken beside that, zero for never; nil is never, too.
+	Also func() time.Time
 }
 
 // Scheduler wakes any number of homes in time. It sleeps until the next slot of
@@ -190,6 +192,11 @@ func (s *Scheduler) plan(h *sleeper) {
 	if err != nil {
 		s.Say(h.dir, err.Error())
 		due = s.now().Add(lastPause)
+	}
+	if also := h.plan.Also; also != nil {
+		if at := also(); !at.IsZero() {
+			due = earlier(cmp.Or(due, at), at)
+		}
 	}
 	if soonest := s.now().Add(h.pause); h.pause > 0 && !due.IsZero() {
 		due = later(due, soonest)

@@ -21,6 +21,7 @@ import (
 	"rouse/internal/proc"
 	"rouse/journal"
 	"rouse/setup"
+	"rouse/setup/report"
 )
 
 // runOptions are the flags of run.
@@ -102,13 +103,18 @@ func (a *app) run(o runOptions) error {
 		setup.AlarmAt(a.folder(), a.process(), err)
 		return err
 	}
-	if !o.due {
-		return a.cycle(s, o).Err
+	if o.due {
+		err = s.RunDue(func(slot schedule.Slot) setup.Ran {
+			o.task, o.given = slot.Task, check.Items(slot.Check)
+			return a.cycle(s, o)
+		})
+	} else {
+		err = a.cycle(s, o).Err
 	}
-	return s.RunDue(func(slot schedule.Slot) setup.Ran {
-		o.task, o.given = slot.Task, check.Items(slot.Check)
-		return a.cycle(s, o)
-	})
+	if code := exitCode(err); !o.dryRun && code != exitAwake && code < 128 { // whoever sent a signal waits
+		report.Send(s)
+	}
+	return err
 }
 
 // cycle runs a cycle and shows it.
