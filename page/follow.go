@@ -27,8 +27,8 @@ func (v *visit) follow() (sheet, error) {
 		return sheet{}, err
 	}
 	defer v.streams.Add(-1)
-	if v.streams.Add(1) > mostStreams {
-		return sheet{}, wrong{http.StatusServiceUnavailable, errors.New("too many pages are being followed: close some, and load this one again")}
+	if err := v.streamed(); err != nil {
+		return sheet{}, err
 	}
 	d, err := v.drawing(id)
 	if err != nil {
@@ -45,6 +45,14 @@ func (v *visit) follow() (sheet, error) {
 		_ = s.rows(d, int(after)) // who left does not hear it
 	}
 	return sheet{done: true}, nil
+}
+
+// streamed counts a stream, of which there may be too many.
+func (v *visit) streamed() error {
+	if v.streams.Add(1) > mostStreams {
+		return wrong{http.StatusServiceUnavailable, errors.New("too many pages are being followed: close some, and load this one again")}
+	}
+	return nil
 }
 
 // stream is the events of one page.

@@ -5,8 +5,9 @@
 // machine's own pages), [doors] (who is it, and may they act) and [Server.visit] (which home).
 // A page is a function from a [visit] to a [sheet]: it reads the home through package setup
 // and the functions behind the verbs, as a verb does, and a template of its own shows that.
-// What a page does, it does by POST. Nothing is kept between requests but sessions, so that
-// the page cannot show what the files do not say, and its end costs nothing.
+// What a page does, it does by POST. Nothing is kept between requests but sessions, and [glances]
+// while their files stay as they are, so that the page cannot show what the files do not say, and
+// its end costs nothing.
 //
 // All that an agent wrote is text here: html/template escapes it, no link in it is one, and
 // [visible] shows what would hide.
@@ -50,11 +51,14 @@ type Server struct {
 	streams   atomic.Int32 // of events, that are open
 	// rebuilding is held while a request is rebuilt.
 	rebuilding sync.Mutex
+	glances    glances
 }
 
 // New is a server that nobody has logged in to.
 func New(o Options) *Server {
-	return &Server{Options: o, doors: newDoors(o), templates: templates()}
+	return &Server{
+		Options: o, doors: newDoors(o), templates: templates(), glances: glances{of: map[string]*kept{}},
+	}
 }
 
 //go:embed assets
@@ -70,6 +74,9 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /logout", s.logout)
 	s.hooks(mux)
 	for pattern, p := range looks() {
+		mux.Handle("GET "+pattern, s.visit(View, p))
+	}
+	for pattern, p := range lives() {
 		mux.Handle("GET "+pattern, s.visit(View, p))
 	}
 	for pattern, p := range acts() {

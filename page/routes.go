@@ -41,6 +41,13 @@ func looks() map[string]func(*visit) (sheet, error) {
 	}
 }
 
+// lives are what keeps pages up to date, for as long as somebody looks.
+func lives() map[string]func(*visit) (sheet, error) {
+	return map[string]func(*visit) (sheet, error){
+		"/live": (*visit).followHomes,
+	}
+}
+
 // acts are the buttons.
 func acts() map[string]func(*visit) (sheet, error) {
 	return map[string]func(*visit) (sheet, error){

@@ -17,6 +17,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
+	go s.keep(ctx)
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(&limited{Listener: l, free: make(chan struct{}, maxConnections)}) }()
 	select {

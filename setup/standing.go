@@ -100,12 +100,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	}
 	st.problem(s.addDistrust(&st, newest.Cycle))
 	st.problem(s.Unwalled())
-	s.addSlots(&st)
-	if newest.Outcome == journal.Failed && len(s.Config.Schedule) > 0 {
-		if sentence := s.resting(); sentence != "" {
-			st.Problems = append(st.Problems, "the home "+sentence)
-		}
-	}
+	s.addRhythm(&st, newest)
 	st.problem(s.addLimits(&st))
 	size, err := s.Retention().Size()
 	st.Disk = &size
@@ -117,6 +112,25 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st.problem(s.unreported())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
+}
+
+// Glance is what of the standing costs little to know: the schedule, whether the home rests,
+// and whether calls wait for an answer. Nothing is locked for it.
+func (s *Setup) Glance(newest *agent.Summary) Standing {
+	st := newStanding()
+	s.addRhythm(&st, newest)
+	st.problem(s.unanswered())
+	return st
+}
+
+// addRhythm says what became of slots, which come, and what keeps the home from them.
+func (s *Setup) addRhythm(st *Standing, newest *agent.Summary) {
+	s.addSlots(st)
+	if newest.Outcome == journal.Failed && len(s.Config.Schedule) > 0 {
+		if sentence := s.resting(); sentence != "" {
+			st.Problems = append(st.Problems, "the home "+sentence)
+		}
+	}
 }
 
 func (st *Standing) problem(err error) {

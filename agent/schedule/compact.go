@@ -1,7 +1,11 @@
 package schedule
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"sort"
 	"time"
 
@@ -109,6 +113,39 @@ func (l *Ledger) all() (lines []Record, err error) {
 func (l *Ledger) Slots() ([]Record, error) {
 	lines, err := l.all()
 	lines = final(lines)
-	sort.SliceStable(lines, func(i, j int) bool { return lines[i].Slot.Before(lines[j].Slot) })
+	bySlot(lines)
 	return lines, err
+}
+
+// Newest gives the newest slots as [Ledger.Slots] does, at most limit, from the end of the
+// ledger.
+func (l *Ledger) Newest(limit int) (list []Record, err error) {
+	have, err := l.load()
+	if err != nil {
+		return nil, wrap(err)
+	}
+	_, err = jsonl.Tail(l.Path, int64(limit)*lineSize, func(data []byte) bool {
+		var lines []Record
+		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+			var r Record
+			other := bytes.Contains(line, []byte(`"event":"`+eventState)) || bytes.Contains(line, []byte(`"status":"`+Running))
+			if !other && json.Unmarshal(line, &r) == nil && r.Event == eventSlot {
+				lines = append(lines, r)
+			}
+		}
+		list = final(append(lines, have.Open...)) // that which runs now
+		return len(list) >= limit
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	bySlot(list)
+	return list[max(0, len(list)-limit):], wrap(err)
+}
+
+// lineSize is about how many bytes the lines of a slot have that has run.
+const lineSize = 600
+
+func bySlot(list []Record) {
+	sort.SliceStable(list, func(i, j int) bool { return list[i].Slot.Before(list[j].Slot) })
 }

@@ -6,10 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"rouse/internal/disk"
 	"rouse/internal/disk/disktest"
@@ -371,6 +374,24 @@ func TestCompact(t *testing.T) {
 	}
 	if len(kept) > 800 {
 		t.Errorf("%d lines are kept", len(kept))
+	}
+}
+
+// TestNewest: the end of a ledger tells of the newest slots what all of it does, the one that runs too.
+func TestNewest(t *testing.T) {
+	d := newDesk(t, "2026-01-01T09:30:00Z")
+	l := List{mustNew(t, "0 * * * *", "UTC"), mustNew(t, "10,30,50 * * * *", "UTC")}
+	d.due("", l, nil)
+	for i := range 60 {
+		d.all(at(t, "2026-01-01T10:00:01Z").Add(time.Duration(i)*time.Hour).Format(time.RFC3339), l)
+	}
+	d.due("2026-01-03T22:00:01Z", l, nil)
+	for _, n := range []int{1, 10, 60, 1000} {
+		all, err := d.Slots()
+		newest, failed := d.Newest(n)
+		if all = all[max(0, len(all)-n):]; err != nil || failed != nil || !cmp.Equal(all, newest) || n > 1 && !slices.ContainsFunc(newest, func(r Record) bool { return r.Status == Running }) {
+			t.Errorf("the newest %d of %d: %v %v\n%s", n, len(all), err, failed, cmp.Diff(all, newest))
+		}
 	}
 }
 

@@ -22,16 +22,22 @@ const (
 	Open  = "open"  // a ring, for what is not over
 )
 
-// Mark is one thing of a strip. Its title is shown where it is pointed at.
+// Mark is one thing of a strip. Its title is shown where it is pointed at; those without one
+// are drawn together, which is small.
 type Mark struct{ Look, Title string }
 
-// shapes are drawn in a square of 12, in the colour of their class.
-var shapes = [...]struct{ look, class, shape string }{
-	{Good, Good, `<rect x="1" y="1" width="9" height="14" rx="2" fill="currentColor"/>`},
-	{Bad, Bad, `<path d="M1.5 4l8 8m0-8l-8 8" stroke="currentColor" stroke-width="3" fill="none"/>`},
-	{Warn, Warn, `<path d="M5.5 2l5 12H.5z" fill="currentColor"/>`},
-	{Quiet, Quiet, `<rect x="2" y="11" width="7" height="3" fill="currentColor"/>`},
-	{Open, Quiet, `<circle cx="5.5" cy="8" r="3.5" stroke="currentColor" stroke-width="2" fill="none"/>`},
+// shapes are paths from a point on, in the colour of their class, filled or drawn as wide as a line.
+var shapes = [...]struct {
+	look, class string
+	x, y        float64
+	path        string
+	line        int
+}{
+	{Good, Good, 1, 1, "h9v14h-9z", 0},
+	{Bad, Bad, 1.5, 4, "l8 8m0-8l-8 8", 3},
+	{Warn, Warn, 5.5, 2, "l5 12h-10z", 0},
+	{Quiet, Quiet, 2, 11, "h7v3h-7z", 0},
+	{Open, Quiet, 2, 8, "a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0", 2},
 }
 
 // inRow is how many marks stand beside each other.
@@ -41,11 +47,24 @@ const inRow = 30
 func Strip(title string, marks []Mark) template.HTML {
 	var b strings.Builder
 	begin(&b, title, 12*inRow, 18*max(1, (len(marks)+inRow-1)/inRow))
-	for i, m := range marks {
-		for _, s := range shapes {
-			if s.look == m.Look {
-				fmt.Fprintf(&b, `<g class="%s" transform="translate(%d %d)"><title>%s</title>%s</g>`, s.class, i%inRow*12, i/inRow*18, words(m.Title), s.shape)
+	for _, s := range shapes {
+		paint := `fill="currentColor"`
+		if s.line > 0 {
+			paint = fmt.Sprintf(`stroke="currentColor" stroke-width="%d" fill="none"`, s.line)
+		}
+		plain := ""
+		for i, m := range marks {
+			at := fmt.Sprintf("M%v %v%s", s.x+float64(i%inRow*12), s.y+float64(i/inRow*18), s.path)
+			switch {
+			case m.Look != s.look:
+			case m.Title == "":
+				plain += at
+			default:
+				fmt.Fprintf(&b, `<path class="%s" d="%s" %s><title>%s</title></path>`, s.class, at, paint, words(m.Title))
 			}
+		}
+		if plain != "" {
+			fmt.Fprintf(&b, `<path class="%s" d="%s" %s/>`, s.class, plain, paint)
 		}
 	}
 	return template.HTML(b.String() + "</svg>")

@@ -18,7 +18,8 @@ func TestCharts(t *testing.T) {
 		drawn template.HTML
 		has   []string
 	}{
-		"strip":      {Strip("31 slots", marks), []string{"<title>31 slots</title>", `class="bad"`, `&lt;script&gt;alert(1)`, `\u202e\u0000`, `height="36"`, "translate(0 18)"}},
+		"strip":      {Strip("31 slots", marks), []string{"<title>31 slots</title>", `class="bad"`, `&lt;script&gt;alert(1)`, `\u202e\u0000`, `height="36"`, `d="M1 19h9v14h-9z" fill="currentColor"><title>ran`}},
+		"together":   {Strip("", []Mark{{Good, ""}, {Quiet, ""}, {Good, ""}}), []string{`d="M1 1h9v14h-9zM25 1h9v14h-9z" fill="currentColor"/>`}},
 		"no slots":   {Strip(evil, nil), []string{`height="18"`}},
 		"bars":       {Bars("tokens", []Bar{{"Mon", evil, 10}, {"Tue", "Tuesday: 30", 30}}, Line{"limit 20", 20}), []string{`class="good"`, `class="bad"`, "stroke-dasharray", "limit 20", ">Mon<", "&lt;script&gt;"}},
 		"no line":    {Bars("tokens", []Bar{{"Mon", "", 0}}, Line{}), []string{`height="1.0"`}},

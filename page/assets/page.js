@@ -15,6 +15,10 @@ for (const el of document.querySelectorAll('[data-live]')) {
     if (was && was !== row) was.replaceWith(row)
     while (el.childElementCount > most) el.firstElementChild.remove()
   })
-  source.addEventListener('set', e => { el.innerHTML = e.data })
+  source.addEventListener('set', e => {
+    const at = el.contains(document.activeElement) && document.activeElement.id // stays where it was
+    el.innerHTML = e.data
+    if (at) document.getElementById(at)?.focus()
+  })
   source.addEventListener('end', () => { source.close(); location.reload() })
 }

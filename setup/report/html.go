@@ -21,21 +21,36 @@ var htmlPage string
 // HTML writes reports as one document that needs nothing else: all that an agent wrote is text
 // in it, of which nothing hides and no link is one.
 func HTML(w io.Writer, list []Report) error {
-	t, err := template.New("report").Funcs(template.FuncMap{
+	t, err := parsed(func(id string) template.HTML { return template.HTML(template.HTMLEscapeString(id)) })
+	if err == nil {
+		err = t.Execute(w, list)
+	}
+	return err
+}
+
+// Part is what [HTML] says of one home, to stand in another page. cycle makes a link of the id of one.
+func (r Report) Part(cycle func(id string) template.HTML) (template.HTML, error) {
+	var b strings.Builder
+	t, err := parsed(cycle)
+	if err == nil {
+		err = t.ExecuteTemplate(&b, "part", r)
+	}
+	return template.HTML(b.String()), err
+}
+
+func parsed(cycle func(id string) template.HTML) (*template.Template, error) {
+	return template.New("report").Funcs(template.FuncMap{
+		"cycle":    cycle,
 		"line":     func(n int, s string) string { return text.Line(s, n) },
 		"when":     clock,
-		"strip":    Strip,
+		"strip":    func(slots []setup.Slot) template.HTML { return Strip(slots, true) },
 		"bars":     Report.Bars,
-		"slots":    slotWords,
+		"slots":    SlotWords,
 		"keys":     func(r Report) []Key { return Keys(r.Memory, 0) },
 		"last":     func(r Report, lines []string) []string { return last(lines, 30, r.diff()) },
 		"newest":   newestCycles,
 		"newestOf": func(kind string, r Report) []Said { return r.newest(kind) },
 	}).Parse(htmlPage)
-	if err == nil {
-		err = t.Execute(w, list)
-	}
-	return err
 }
 
 // newestCycles are those that are named, the newest first.
@@ -45,16 +60,20 @@ func newestCycles(list []agent.Summary) []agent.Summary {
 	return list
 }
 
-// Strip draws the newest slots.
-func Strip(slots []setup.Slot) template.HTML {
+// Strip draws the newest slots, if titles are wanted with what became of each.
+func Strip(slots []setup.Slot, titles bool) template.HTML {
 	looks := map[string]string{"#": chart.Good, "x": chart.Bad, "!": chart.Warn, "-": chart.Quiet, ".": chart.Open}
 	var marks []chart.Mark
 	for _, s := range slots[max(0, len(slots)-mostSlots):] {
 		sign, _ := sign(s)
-		said := strings.Fields(strings.Join([]string{clock(s.Slot) + ":", string(s.Status), s.Reason, s.Task, s.Error}, " "))
-		marks = append(marks, chart.Mark{Look: looks[sign], Title: strings.Join(said, " ")})
+		mark := chart.Mark{Look: looks[sign]}
+		if titles {
+			said := strings.Fields(strings.Join([]string{clock(s.Slot) + ":", string(s.Status), s.Reason, s.Task, s.Error}, " "))
+			mark.Title = strings.Join(said, " ")
+		}
+		marks = append(marks, mark)
 	}
-	return chart.Strip("Slots, the newest last: "+slotWords(slots), marks)
+	return chart.Strip("Slots, the newest last: "+SlotWords(slots), marks)
 }
 
 // Bars draws what each day cost beside the limit of a day: money, where there is a price.

@@ -43,7 +43,7 @@ func (r Report) Text(w io.Writer, paint func(tone, text string) string) {
 	fmt.Fprintln(w, paint(Head, text.Line(r.Home, 500)))
 	p.row("time", "%s to %s", clock(r.Since), clock(r.Until))
 	if len(r.Slots) > 0 {
-		p.row("slots", "%s  %s", p.strip(r.Slots), slotWords(r.Slots))
+		p.row("slots", "%s  %s", p.strip(r.Slots), SlotWords(r.Slots))
 	}
 	p.row("cycles", "%s", p.tally(r.Tally))
 	some(p, r.Problems, 50, "", func(s string) { p.line("attention", Bad, s) })
@@ -174,8 +174,8 @@ func sign(s setup.Slot) (sign, tone string) {
 	return ".", ""
 }
 
-// slotWords counts the slots by what became of them.
-func slotWords(slots []setup.Slot) string {
+// SlotWords counts the slots by what became of them.
+func SlotWords(slots []setup.Slot) string {
 	count, order := map[string]int{}, []string{}
 	for _, s := range slots {
 		what := string(s.Status)

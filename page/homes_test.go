@@ -1,0 +1,145 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rouse/agent/schedule"
+	"rouse/home"
+	"rouse/internal/sse"
+	"rouse/setup"
+)
+
+// many makes homes with so many cycles each, the newest an hour ago and one each half an hour.
+func many(t testing.TB, homes, cycles int) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	at := time.Now().Truncate(time.Hour).Add(-time.Duration(cycles) * 30 * time.Minute)
+	files := map[string]string{
+		"rules.md":    "be good",
+		"rouse.yaml":  "schedule: {cron: '*/30 * * * *', missed: latest, task: look}\nlimits: {day: {tokens: 200_000, money: 2}}\nmodel: {name: m}\n",
+		"prices.yaml": "currency: EUR\nmodels:\n  m: {input: 1, output: 10}\n", "scratchpad/active.yaml": "goals: [watch]\n",
+	}
+	first := home.Home{Dir: filepath.Join(folder, "a home 000")}
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range files {
+		write(filepath.Join(first.Dir, name), text)
+	}
+	s, err := setup.Look(first, setup.Process{Now: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range cycles {
+		at = at.Add(30 * time.Minute)
+		id, exit := at.Format(home.CycleForm), 0
+		ledger := &schedule.Ledger{Path: first.Slots(), Now: func() time.Time { return at }, Since: at.Add(-time.Minute)}
+		slot, err := ledger.Due(s.Config.Schedule, nil)
+		if slot == nil || err != nil {
+			t.Fatal(slot, err)
+		}
+		if err := slot.Settle(schedule.Result{Cycle: id, Exit: exit}); err != nil {
+			t.Fatal(err)
+		}
+		line := `{"v":1,"seq":%d,"event":"reply","text":"x","usage":{"input":1000,"output":10}}` + "\n"
+		write(first.Journal(id), strings.Repeat(fmt.Sprintf(line, 1), 8)+`{"v":1,"seq":9,"event":"sleep","outcome":"done","exit":0,"task":"claimed"}`+"\n")
+		write(first.Before(id), "goals: [watch]\n")
+		write(first.After(id), "goals: [watch]\nnotes: x\n")
+	}
+	for i := 1; i < homes; i++ {
+		if err := os.CopyFS(filepath.Join(folder, fmt.Sprintf("a home %03d", i)), os.DirFS(first.Dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// TestHomes shows a row of each home, whatever is wrong with one, finds some, and keeps the rows up to date.
+func TestHomes(t *testing.T) {
+	t.Parallel()
+	folder := many(t, 4, 3)
+	bad := home.Home{Dir: filepath.Join(folder, "a home 001")}
+	if err := os.WriteFile(bad.Config(), []byte("loop: {}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, folder, View)
+	text := r.get("/")
+	for _, want := range []string{"4 of 4 homes", "unknown key", "not opened", "claimed</span>", "<svg", "3 ran", "of 200000 tokens", `href="/h/a%20home%20002"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	if text := r.get("/?find=HOME+002&page=9"); !strings.Contains(text, "1 of 4 homes") || strings.Contains(text, "home%20003") {
+		t.Error(text)
+	}
+	res, err := r.Get(r.URL + "/live?find=home+002")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	read := sse.NewReader(res.Body, 1<<20)
+	event := func() string {
+		for {
+			if e, err := read.Next(); err != nil || e.Name == "set" {
+				return string(e.Data)
+			}
+		}
+	}
+	if text := event(); !strings.Contains(text, "home%20002") || strings.Contains(text, "paused") {
+		t.Error(text)
+	}
+	if err := os.WriteFile(home.Home{Dir: filepath.Join(folder, "a home 002")}.Stop(), []byte("a holiday"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text := event(); !strings.Contains(text, "a holiday") {
+		t.Error(text)
+	}
+}
+
+// TestFollowed: so many pages are kept up to date, and a further one is told why not.
+func TestFollowed(t *testing.T) {
+	t.Parallel()
+	r := serve(t, t.TempDir(), View)
+	r.streams.Store(mostStreams)
+	if code, text := r.ask(http.MethodGet, "/live", nil); code != http.StatusServiceUnavailable || !strings.Contains(text, "too many") {
+		t.Error(code, text)
+	}
+}
+
+// BenchmarkHomes is the first byte of two hundred homes of fifty cycles, when all are read and when none has changed.
+func BenchmarkHomes(b *testing.B) {
+	folder := many(b, 200, 50)
+	r := serve(b, folder, View)
+	first := func() {
+		res, err := r.Get(r.URL + "/")
+		if err != nil || res.StatusCode != http.StatusOK {
+			b.Fatal(res, err)
+		}
+		n := make([]byte, 1)
+		if _, err := res.Body.Read(n); err != nil {
+			b.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	for _, what := range []string{"cold", "warm"} {
+		b.Run(what, func(b *testing.B) {
+			for b.Loop() {
+				if what == "cold" {
+					r.glances.of = map[string]*kept{}
+				}
+				first()
+			}
+		})
+	}
+}
