@@ -12,7 +12,7 @@ import (
 
 // guard keeps in an edit of the memory what a person gave a check, and marks all other
 // checks as the agent's, where a tool may have made it: as update_scratchpad does. An edit
-// between calls is a person's. The error is [errEdited] where that changed the file.
+// between calls is a person's. The error is [ErrEdited] where that changed the file.
 func (k *Keeper) guard(c *record, theirs *scratchpad.State, hash string) error {
 	changes, kept := dispatcher.Guard(c.base, theirs)
 	if len(changes) == 0 || !k.byTool(c) {
@@ -27,7 +27,7 @@ func (k *Keeper) guard(c *record, theirs *scratchpad.State, hash string) error {
 	if err == nil {
 		err = theirs.Save(unlessEdited{k.disk(), k.Home, hash}, k.Home.Active(), k.now())
 	}
-	return cmp.Or(told, err, errEdited) // by ourselves: it is merged then
+	return cmp.Or(told, err, ErrEdited) // by ourselves: it is merged then
 }
 
 // byTool says whether a call was under way when the memory's file was written.

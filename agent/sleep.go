@@ -181,8 +181,8 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("%s was %s while the cycle ran; it is left as it is, and the cycle's result is in %s", c.Active, why, c.After)
 }
 
-// errEdited says that the state was edited while it was being saved.
-var errEdited = errors.New("edited while it was being saved")
+// ErrEdited says that the memory is not what whoever saves it has read.
+var ErrEdited = errors.New("the memory was changed meanwhile")
 
 // save stamps the state and replaces active.yaml, unless somebody edited that
 // since the cycle woke: then both sides are merged, or the edit stays. The last
@@ -197,7 +197,7 @@ func (k *Keeper) save(c *record) (saved string, err error) {
 		} else {
 			err = cmp.Or(err, k.disk().SyncDir(k.Home.Memory()))
 		}
-		if !errors.Is(err, errEdited) {
+		if !errors.Is(err, ErrEdited) {
 			return "", err
 		}
 	}
@@ -245,7 +245,7 @@ type unlessEdited struct {
 // Rename is the moment at which active.yaml is replaced.
 func (u unlessEdited) Rename(oldname, newname string) error {
 	if hash, err := u.home.Hash(); err != nil || hash != u.hash {
-		return errEdited
+		return ErrEdited
 	}
 	return u.FS.Rename(oldname, newname)
 }

@@ -141,7 +141,7 @@ func (k *Keeper) takeOver(v *Vouched, lines journal.Doubts) error {
 	for {
 		v.Kept = refused
 		err := k.takeOverOnce(v, [2]*scratchpad.State{base, ours}, notes)
-		if !errors.Is(err, errEdited) {
+		if !errors.Is(err, ErrEdited) {
 			return err
 		}
 	}

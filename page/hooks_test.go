@@ -176,7 +176,7 @@ func mustRead(t *testing.T, path string) []byte {
 }
 
 // wake runs a cycle.
-func wake(t testing.TB, dir string) {
+func wake(t testing.TB, dir string) *setup.Setup {
 	t.Helper()
 	s, err := open(dir)
 	if err != nil {
@@ -189,4 +189,5 @@ func wake(t testing.TB, dir string) {
 	if _, err := ag.RunOnce(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return s
 }

@@ -38,6 +38,8 @@ func looks() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/notebooks/{name}":                    (*visit).showNotebook,
 		"/h/{home}/notebooks/{name}/{cell}/picture/{n}": (*visit).showCellPicture,
 		"/h/{home}/notebooks/{name}/{cell}/table":       (*visit).showTable,
+
+		"/h/{home}/edit": (*visit).showEdit,
 	}
 }
 
@@ -58,5 +60,8 @@ func acts() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/approvals/{id}": (*visit).reply,
 
 		"/h/{home}/notebooks": (*visit).runCell,
+
+		"/h/{home}/edit":   (*visit).edit,
+		"/h/{home}/rewind": (*visit).rewind,
 	}
 }

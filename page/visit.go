@@ -31,6 +31,7 @@ type sheet struct {
 	data            any
 	// to is where to look now, and said what was done, for that page.
 	to, said string
+	// With an error, a template shows that itself.
 	// done says that the page answered by itself.
 	done bool
 }
@@ -79,7 +80,7 @@ func (v *visit) answer(a sheet, err error) {
 	switch {
 	case a.done:
 		return
-	case err != nil:
+	case err != nil && a.template == "":
 		a = sheet{template: "error", title: "This did not work", data: v.hide(err.Error())}
 	case a.to != "":
 		v.doors.say(v.cookie(v.Request), v.hide(a.said))
