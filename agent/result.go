@@ -66,7 +66,7 @@ func (a *Agent) sendResult(w *woken, r Result) {
 }
 
 // maxResult bounds a file that is sent, in bytes.
-const maxResult = notify.MaxLetter / 2
+const maxResult = notify.MaxMessage / 2
 
 // readResult reads a regular file below a folder, to which no link leads from outside, and
 // says when it was written.

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -213,7 +214,7 @@ func (st *Standing) addUndelivered(n *notify.Notifier, since time.Time) error {
 	for _, m := range recent {
 		for _, d := range m.Deliveries {
 			if d.Status != notify.Sent && m.Event.Time.After(since) {
-				st.Undelivered = append(st.Undelivered, Undelivered{m.Event.Kind, m.Event.Time, m.Event.Text, d.Sink, d.Status, d.Error})
+				st.Undelivered = append(st.Undelivered, Undelivered{m.Event.Kind, m.Event.Time, cmp.Or(m.Event.Subject, m.Event.Text), d.Sink, d.Status, d.Error})
 			}
 		}
 	}

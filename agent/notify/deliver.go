@@ -40,11 +40,11 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, deliverTime)
 	defer cancel()
 	for ctx.Err() == nil {
-		m, sink, ok, err := n.take(ctx)
+		e, sink, ok, err := n.take(ctx)
 		if err != nil || !ok {
 			return err
 		}
-		if err := n.settle(m.Event.ID, sink, n.send(ctx, m, sink)); err != nil {
+		if err := n.settle(e.ID, sink, n.send(ctx, e, sink)); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (n *Notifier) put(ctx context.Context, change func(*state) bool) error {
 			continue
 		}
 		for _, sink := range n.Sinks {
-			if m.to(n.name(sink)) && n.send(ctx, m, sink) == nil {
+			if m.to(n.name(sink)) && n.send(ctx, m.Event, sink) == nil {
 				n.Once.Say(m.Event.Text)
 				n.leaveOpen(m.Event.Kind)
 			}
@@ -78,10 +78,10 @@ func (n *Notifier) put(ctx context.Context, change func(*state) bool) error {
 }
 
 // take marks the first delivery that is due as being sent by this process.
-func (n *Notifier) take(ctx context.Context) (m Status, sink Sink, ok bool, err error) {
+func (n *Notifier) take(ctx context.Context) (e Event, sink Sink, ok bool, err error) {
 	self := proc.Self()
 	err = n.update(ctx, func(s *state) (changed bool) {
-		for of, d := range s.deliveries() {
+		for event, d := range s.deliveries() {
 			if d.Status == Sending && !d.Owner.Alive() {
 				d.Status, changed = Unknown, true
 			}
@@ -95,12 +95,12 @@ func (n *Notifier) take(ctx context.Context) (m Status, sink Sink, ok bool, err 
 				continue
 			}
 			d.Status, d.Attempts, d.Owner = Sending, d.Attempts+1, self
-			m, sink, ok = of, n.Sinks[at], true
+			e, sink, ok = event, n.Sinks[at], true
 			return true
 		}
 		return changed
 	})
-	return m, sink, ok && err == nil, err
+	return e, sink, ok && err == nil, err
 }
 
 // settle records how a delivery went. It waits for the lock although the cycle
@@ -109,8 +109,8 @@ func (n *Notifier) settle(id string, sink Sink, failed error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return n.update(ctx, func(s *state) bool {
-		for of, d := range s.deliveries() {
-			if of.Event.ID == id && d.Sink == n.name(sink) && d.Status == Sending {
+		for event, d := range s.deliveries() {
+			if event.ID == id && d.Sink == n.name(sink) && d.Status == Sending {
 				n.conclude(d, failed)
 			}
 		}
@@ -133,20 +133,16 @@ func (n *Notifier) conclude(d *Delivery, failed error) {
 	d.Error = text.Line(n.Redact.String(failed.Error()), 2*maxError)
 }
 
-func (n *Notifier) send(ctx context.Context, m Status, sink Sink) error {
-	l := Letter{Event: m.Event}
-	if m.Letter != nil {
-		l = *m.Letter
-	}
-	data, err := json.Marshal(l)
+func (n *Notifier) send(ctx context.Context, e Event, sink Sink) error {
+	data, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
 	switch data = append(data, '\n'); {
 	case sink.Mail != nil:
-		return n.converse(ctx, sink.Mail, &l)
+		return n.converse(ctx, sink.Mail, &e)
 	case sink.Webhook != nil:
-		return n.post(ctx, sink.Webhook, l.ID, data)
+		return n.post(ctx, sink.Webhook, e.ID, data)
 	case sink.File != "":
 		return n.write(sink.File, data)
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
@@ -73,14 +74,8 @@ func (m *Mail) tls() string {
 	return cmp.Or(m.TLS, "starttls")
 }
 
-// converse hands a letter to the server; of none it only logs in.
-func (n *Notifier) converse(ctx context.Context, m *Mail, l *Letter) (err error) {
-	password := ""
-	if m.User != "" {
-		if password, err = n.secret(m.PasswordEnv); err != nil {
-			return err
-		}
-	}
+// converse hands an event to the server; of none it only logs in.
+func (n *Notifier) converse(ctx context.Context, m *Mail, e *Event) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
 	conn, err := n.guard().Dial(ctx, "tcp", m.Host)
@@ -94,12 +89,16 @@ func (n *Notifier) converse(ctx context.Context, m *Mail, l *Letter) (err error)
 		return err
 	}
 	if m.User != "" {
+		password, err := n.secret(m.PasswordEnv)
+		if err != nil {
+			return err
+		}
 		if err := c.Auth(smtp.PlainAuth("", m.User, password, m.name())); err != nil {
 			return fmt.Errorf("%s refuses the login of %s: %w; check user, and the password in $%s", m.Host, m.User, err, m.PasswordEnv)
 		}
 	}
-	if l != nil {
-		err = m.deposit(c, *l)
+	if e != nil {
+		err = m.deposit(c, *e)
 	}
 	if err != nil {
 		return fmt.Errorf("%s does not take the mail: %w; check from and to", m.Host, err)
@@ -130,8 +129,8 @@ func (m *Mail) begin(conn net.Conn, secure *tls.Config) (*smtp.Client, error) {
 	return c, nil
 }
 
-// deposit sends a mail with the letter, to all or to nobody.
-func (m *Mail) deposit(c *smtp.Client, l Letter) error {
+// deposit sends a mail with it, to all or to nobody.
+func (m *Mail) deposit(c *smtp.Client, e Event) error {
 	list, err := m.addresses()
 	if err == nil {
 		err = c.Mail(list[0].Address)
@@ -139,41 +138,41 @@ func (m *Mail) deposit(c *smtp.Client, l Letter) error {
 	for i := 1; err == nil && i < len(list); i++ {
 		err = c.Rcpt(list[i].Address)
 	}
-	if err != nil {
-		return err
+	var w io.WriteCloser
+	if err == nil {
+		w, err = c.Data()
 	}
-	w, err := c.Data()
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = w.Write(compose(list, e))
+		err = cmp.Or(err, w.Close())
 	}
-	_, err = w.Write(compose(list, l))
-	return cmp.Or(err, w.Close())
+	return err
 }
 
-// compose writes a mail, the first address being the sender's. What the letter says can end no line of the header.
-func compose(list []*mail.Address, l Letter) []byte {
+// compose writes a mail, the first address being the sender's. What the event says can end no line of the header.
+func compose(list []*mail.Address, e Event) []byte {
 	const brief = 100 // characters of an event are in the subject
-	if l.Subject == "" {
-		l.Subject = fmt.Sprintf("rouse %s: %s: %s", filepath.Base(l.Home), l.Kind, text.Brief(l.Text, brief))
-		l.Text += "\n\n-- \nrouse, " + l.Home
+	if e.Subject == "" {
+		e.Subject = fmt.Sprintf("rouse %s: %s: %s", filepath.Base(e.Home), e.Kind, text.Brief(e.Text, brief))
+		e.Text += "\n\n-- \nrouse, " + e.Home
 	}
-	all := written("text/plain", l.Text)
-	if l.HTML != "" {
-		all = several("alternative", all, written("text/html", l.HTML))
+	all := written("text/plain", e.Text)
+	if e.HTML != "" {
+		all = several("alternative", all, written("text/html", e.HTML))
 	}
-	if len(l.Attachments) > 0 {
-		all = several("mixed", append([]entity{all}, attached(l.Attachments)...)...)
+	if len(e.Attachments) > 0 {
+		all = several("mixed", append([]entity{all}, attached(e.Attachments)...)...)
 	}
 	var to []string
 	for _, a := range list[1:] {
 		to = append(to, a.String())
 	}
 	_, domain, _ := strings.Cut(list[0].Address, "@")
-	subject := mime.QEncoding.Encode("utf-8", text.Line(l.Subject, maxSubject))
+	subject := mime.QEncoding.Encode("utf-8", text.Line(e.Subject, maxSubject))
 	var b bytes.Buffer
 	for _, h := range [][2]string{
 		{"From", list[0].String()}, {"To", strings.Join(to, ",\r\n ")}, {"Subject", strings.ReplaceAll(subject, "?= =?", "?=\r\n =?")},
-		{"Date", l.Time.Format(time.RFC1123Z)}, {"Message-ID", "<" + l.ID + ".rouse@" + domain + ">"}, {"Auto-Submitted", "auto-generated"},
+		{"Date", e.Time.Format(time.RFC1123Z)}, {"Message-ID", "<" + e.ID + ".rouse@" + domain + ">"}, {"Auto-Submitted", "auto-generated"},
 		{"MIME-Version", "1.0"}, {"Content-Type", all.Get("Content-Type")}, {"Content-Transfer-Encoding", cmp.Or(all.Get("Content-Transfer-Encoding"), "7bit")},
 	} {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])

@@ -154,10 +154,10 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// A mail carries what the letter says in both forms and as files, and nothing of it gets
+// A mail carries what an event says in both forms and as files, and nothing of it gets
 // into the header.
 func TestCompose(t *testing.T) {
-	l := Letter{HTML: "<p>schön</p>", Attachments: []Attachment{{"../Zahlen für mich.csv", []byte(strings.Repeat("1,2\n", 50))}}}
+	l := Event{HTML: "<p>schön</p>", Attachments: []Attachment{{"../Zahlen für mich.csv", []byte(strings.Repeat("1,2\n", 50))}}}
 	l.ID, l.Subject, l.Text = "ID", "schön\r\nBcc: you@example.org\r\n\r\n"+strings.Repeat("ü", 300), "schön\n.\n"+strings.Repeat("x", 2000)+"\n\xff"
 	list := []*mail.Address{{Address: "a@example.org"}, {Name: "Jürgen", Address: "b@example.org"}, {Address: "c@example.org"}}
 	text := string(compose(list, l))

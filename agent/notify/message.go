@@ -39,25 +39,17 @@ type Attachment struct {
 	Data []byte `json:"data"` // base64 in JSON
 }
 
-// Letter is what a sink is given, as JSON: an event, or a message, whose text may have
-// many lines.
-type Letter struct {
-	Event
-	HTML        string       `json:"html,omitempty"`
-	Attachments []Attachment `json:"attachments,omitempty"`
-}
-
 const (
-	maxSubject = 200 // of a message, in characters
-	maxLetters = 2 * MaxLetter
+	maxSubject = 200            // of a message, in characters
+	maxWaiting = 2 * MaxMessage // of all that wait
 )
 
-// MaxLetter bounds text, HTML and attachments together, in bytes.
-const MaxLetter = 8 << 20
+// MaxMessage bounds text, HTML and attachments together, in bytes.
+const MaxMessage = 8 << 20
 
-func (l Letter) size() int {
-	n := len(l.Text) + len(l.HTML)
-	for _, a := range l.Attachments {
+func (e Event) size() int {
+	n := len(e.Text) + len(e.HTML)
+	for _, a := range e.Attachments {
 		n += len(a.Data)
 	}
 	return n
@@ -90,21 +82,22 @@ func (n *Notifier) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
-	l := Letter{HTML: n.Redact.String(m.HTML), Event: Event{
-		Kind: m.Kind, Cycle: m.Cycle, Subject: text.Line(n.Redact.String(cmp.Or(m.Subject, m.Kind)), maxSubject), Text: n.Redact.String(m.Text),
-	}}
-	for _, a := range m.Attachments {
-		l.Attachments = append(l.Attachments, Attachment{n.Redact.String(a.Name), []byte(n.Redact.String(string(a.Data)))})
+	e := Event{
+		Kind: m.Kind, Cycle: m.Cycle, Subject: text.Line(n.Redact.String(cmp.Or(m.Subject, m.Kind)), maxSubject),
+		Text: n.Redact.String(m.Text), HTML: n.Redact.String(m.HTML),
 	}
-	if size := l.size(); size > MaxLetter {
-		return fmt.Errorf("%s: %d bytes, where at most %d are sent", l.Subject, size, MaxLetter)
+	for _, a := range m.Attachments {
+		e.Attachments = append(e.Attachments, Attachment{n.Redact.String(a.Name), []byte(n.Redact.String(string(a.Data)))})
+	}
+	if size := e.size(); size > MaxMessage {
+		return fmt.Errorf("%s: %d bytes, where at most %d are sent", e.Subject, size, MaxMessage)
 	}
 	return n.put(ctx, func(s *state) bool {
 		if m.Key != "" && !s.news(m.Key) {
 			return false
 		}
 		_ = m.Sum == "" || s.news(m.Sum)
-		n.queue(s, l, sinks)
+		n.queue(s, e, sinks)
 		return true
 	})
 }
@@ -123,11 +116,10 @@ func (n *Notifier) Unsent(ctx context.Context, m Message, why error) error {
 		if !s.news(m.Key) {
 			return false
 		}
-		n.queue(s, Letter{Event: Event{Kind: m.Kind, Cycle: m.Cycle, Text: n.Redact.String(m.Subject)}}, sinks)
-		said := n.Redact.String(why.Error())
-		for i := range s.Messages[len(s.Messages)-1].Deliveries {
-			d := &s.Messages[len(s.Messages)-1].Deliveries[i]
-			d.Status, d.Error, d.Next = GivenUp, said, time.Time{}
+		n.queue(s, Event{Kind: m.Kind, Cycle: m.Cycle, Text: n.Redact.String(m.Subject)}, sinks)
+		said, list := n.Redact.String(why.Error()), s.Messages[len(s.Messages)-1].Deliveries
+		for i := range list {
+			list[i] = Delivery{Sink: list[i].Sink, Status: GivenUp, Error: said}
 		}
 		if s.news("unsent " + m.Subject + said + n.now().Format(time.DateOnly)) {
 			n.tell(s, Event{Kind: Failed, Cycle: m.Cycle, Text: m.Subject + " is not sent: " + said})
@@ -141,18 +133,17 @@ func (n *Notifier) Unsent(ctx context.Context, m Message, why error) error {
 func (s *state) lighten() {
 	size := 0
 	for i, m := range slices.Backward(s.Messages) {
-		if m.Letter == nil {
+		if m.Event.Subject == "" {
 			continue
 		}
-		if size += m.Letter.size(); size > maxLetters {
-			for j := range m.Deliveries {
-				if d := &m.Deliveries[j]; d.Status == ToSend {
-					d.Status, d.Error = GivenUp, "too much waits to be sent"
-				}
+		size += m.Event.size()
+		for j := range m.Deliveries {
+			if d := &m.Deliveries[j]; d.Status == ToSend && size > maxWaiting {
+				d.Status, d.Error = GivenUp, "too much waits to be sent"
 			}
 		}
-		if !m.open() {
-			s.Messages[i].Letter = nil
+		if e := &s.Messages[i].Event; !m.open() {
+			e.Text, e.HTML, e.Attachments = e.Subject, "", nil
 		}
 	}
 }

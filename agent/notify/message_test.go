@@ -12,13 +12,13 @@ import (
 	"rouse/internal/redact"
 )
 
-// letters lists what a file of JSON lines holds.
-func (r *rig) letters(name string) (list []Letter) {
+// events lists what a file of JSON lines holds.
+func (r *rig) events(name string) (list []Event) {
 	r.t.Helper()
 	lines, err := os.ReadFile(filepath.Join(r.Home, name))
 	r.must(err)
 	for line := range strings.Lines(string(lines)) {
-		var l Letter
+		var l Event
 		r.must(json.Unmarshal([]byte(line), &l))
 		list = append(list, l)
 	}
@@ -46,20 +46,30 @@ func TestMessage(t *testing.T) {
 	r.must(os.WriteFile(filepath.Join(r.Home, "up"), nil, 0o600))
 	r.now = r.now.Add(firstWait)
 	r.must(r.Deliver(t.Context()))
-	told, boss := r.letters("told.jsonl"), r.letters("boss.jsonl")
+	told, boss := r.events("told.jsonl"), r.events("boss.jsonl")
 	if len(told) != 2 || len(boss) != 1 || r.Deliveries()["1"] != Delivered {
 		t.Fatalf("%+v, %+v, %v", told, boss, r.Deliveries())
 	}
-	want := Letter{HTML: m.HTML, Attachments: []Attachment{{"a.csv", []byte("1,[REDACTED:PIN]\n")}}, Event: Event{
-		ID: told[0].ID, Kind: Report, Home: r.Home, Cycle: "1", Time: told[0].Time, Subject: `home\r\nBcc: x: 3 of 4`, Text: "one\ntwo [REDACTED:PIN]",
-	}}
-	for _, got := range []Letter{told[0], boss[0]} {
+	want := Event{
+		HTML: m.HTML, Attachments: []Attachment{{"a.csv", []byte("1,[REDACTED:PIN]\n")}}, ID: told[0].ID, Kind: Report, Home: r.Home, Cycle: "1", Time: told[0].Time, Subject: `home\r\nBcc: x: 3 of 4`, Text: "one\ntwo [REDACTED:PIN]",
+	}
+	for _, got := range []Event{told[0], boss[0]} {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	if state, err := os.ReadFile(r.Path); err != nil || strings.Contains(string(state), "two") {
 		t.Errorf("what it said is left: %s, %v", state, err)
+	}
+	// Of what waits and is too much, the oldest is given up.
+	r.must(os.Remove(filepath.Join(r.Home, "up")))
+	for _, key := range []string{"2", "3", "4"} {
+		m.Key, m.Text, m.To = key, strings.Repeat("x", MaxMessage-100), []string{"boss"}
+		r.must(r.Send(t.Context(), m))
+	}
+	list, err := r.Recent()
+	if r.must(err); list[2].Deliveries[0].Status != GivenUp || list[2].Event.Text != list[2].Event.Subject || list[4].Deliveries[0].Status != ToSend {
+		t.Errorf("%v, %v", list[2].Deliveries, list[4].Deliveries)
 	}
 	m.To = []string{"bos"}
 	if err := r.Send(t.Context(), m); err == nil || !strings.Contains(err.Error(), `no sink of notify is called "bos"`) {

@@ -55,9 +55,11 @@ type Event struct {
 	Home  string    `json:"home"`
 	Cycle string    `json:"cycle,omitempty"`
 	Time  time.Time `json:"time"`
-	// Subject is that of a message, "" of an event.
-	Subject string `json:"subject,omitempty"`
-	Text    string `json:"text"` // one line, but for what a sink is given of a message
+	// Subject, HTML and Attachments are of a message, whose text may have many lines.
+	Subject     string       `json:"subject,omitempty"`
+	Text        string       `json:"text"` // one line of an event
+	HTML        string       `json:"html,omitempty"`
+	Attachments []Attachment `json:"attachments,omitempty"`
 	// Since and Count tell of the failures before a change or a recovery.
 	Since *time.Time `json:"since,omitempty"`
 	Count int        `json:"count,omitempty"`
@@ -67,7 +69,7 @@ type Event struct {
 type Sink struct {
 	Name    string   `yaml:"name"`    // by which messages are sent to it; "" is its kind
 	Quiet   bool     `yaml:"quiet"`   // gets nothing but messages that are sent to it by name
-	Command []string `yaml:"command"` // a program and its arguments, gets a [Letter] on its standard input
+	Command []string `yaml:"command"` // a program and its arguments, gets the event on its standard input
 	File    string   `yaml:"file"`    // gets it as a line; relative to the home
 	Mail    *Mail    `yaml:"mail"`
 	Webhook *Webhook `yaml:"webhook"`
@@ -243,18 +245,15 @@ const maxText = 1000
 func (n *Notifier) tell(s *state, e Event) {
 	all, _ := Reach(n.Sinks, nil)
 	e.Text = text.Brief(n.Redact.String(e.Text), maxText-1) // with the mark of a cut
-	n.queue(s, Letter{Event: e}, all)
+	n.queue(s, e, all)
 }
 
 // queue puts down what these sinks are to be given.
-func (n *Notifier) queue(s *state, l Letter, sinks []Sink) {
-	l.ID, l.Home, l.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
-	m := Status{Event: l.Event}
-	if l.Subject != "" {
-		m.Event.Text, m.Letter = l.Subject, &l
-	}
+func (n *Notifier) queue(s *state, e Event, sinks []Sink) {
+	e.ID, e.Home, e.Time = rand.Text()[:12], n.Redact.String(n.Home), n.now()
+	m := Status{Event: e}
 	for _, sink := range sinks {
-		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: l.Time})
+		m.Deliveries = append(m.Deliveries, Delivery{Sink: n.name(sink), Status: ToSend, Next: e.Time})
 	}
 	s.Messages = append(s.Messages, m)
 	s.forget()

@@ -40,8 +40,6 @@ type incident struct {
 type Status struct {
 	Event      Event      `json:"event"`
 	Deliveries []Delivery `json:"deliveries"`
-	// Letter is what a message says, until no sink is to be given it any more.
-	Letter *Letter `json:"letter,omitempty"`
 }
 
 // Delivery is how far a sink was told of an event.
@@ -72,12 +70,12 @@ func (m Status) to(sink string) bool {
 
 func (m Status) open() bool { return slices.ContainsFunc(m.Deliveries, Delivery.open) }
 
-// deliveries are all deliveries, to be changed, each with what it is of.
-func (s *state) deliveries() iter.Seq2[Status, *Delivery] {
-	return func(yield func(Status, *Delivery) bool) {
+// deliveries are all deliveries, to be changed, each with its event.
+func (s *state) deliveries() iter.Seq2[Event, *Delivery] {
+	return func(yield func(Event, *Delivery) bool) {
 		for _, m := range s.Messages {
 			for i := range m.Deliveries {
-				if !yield(m, &m.Deliveries[i]) {
+				if !yield(m.Event, &m.Deliveries[i]) {
 					return
 				}
 			}

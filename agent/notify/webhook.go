@@ -17,7 +17,7 @@ import (
 	"rouse/internal/netguard"
 )
 
-// Webhook is a sink that posts letters, as JSON, to an address.
+// Webhook is a sink that posts events, as JSON, to an address.
 type Webhook struct {
 	URL       string `yaml:"url"`
 	SecretEnv string `yaml:"secret_env"` // the variable whose value signs them, "" for none
@@ -40,9 +40,9 @@ func (w *Webhook) host() string {
 // permanent is a failure that another attempt would not mend.
 type permanent struct{ error }
 
-// post sends a letter. Its id is the same each time.
-func (n *Notifier) post(ctx context.Context, w *Webhook, id string, letter []byte) error {
-	status, err := n.call(ctx, http.MethodPost, w, id, letter)
+// post sends an event. Its id is the same each time.
+func (n *Notifier) post(ctx context.Context, w *Webhook, id string, event []byte) error {
+	status, err := n.call(ctx, http.MethodPost, w, id, event)
 	if err != nil || status < 300 {
 		return err
 	}
@@ -57,10 +57,10 @@ func (n *Notifier) post(ctx context.Context, w *Webhook, id string, letter []byt
 }
 
 // call asks the address, with a signature over the time and what is sent.
-func (n *Notifier) call(ctx context.Context, method string, w *Webhook, id string, letter []byte) (status int, err error) {
+func (n *Notifier) call(ctx context.Context, method string, w *Webhook, id string, event []byte) (status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, w.URL, bytes.NewReader(letter))
+	req, err := http.NewRequestWithContext(ctx, method, w.URL, bytes.NewReader(event))
 	if err != nil {
 		return 0, errors.New("webhook: url is no address") // which may hold a password
 	}
@@ -74,7 +74,7 @@ func (n *Notifier) call(ctx context.Context, method string, w *Webhook, id strin
 			return 0, err
 		}
 		mac := hmac.New(sha256.New, []byte(secret))
-		fmt.Fprintf(mac, "%s.%s", at, letter)
+		fmt.Fprintf(mac, "%s.%s", at, event)
 		req.Header.Set("X-Rouse-Signature", fmt.Sprintf("sha256=%x", mac.Sum(nil)))
 	}
 	status, err = ask(req, &http.Transport{

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A webhook gets letters with a signature that it can check; what it answers decides whether
+// A webhook gets events with a signature that it can check; what it answers decides whether
 // it is asked again.
 func TestWebhook(t *testing.T) {
 	type request struct{ body, id, signed string }
