@@ -205,6 +205,9 @@ func (g *forgetting) forget(ctx context.Context) error {
 	if err = cmp.Or(err, g.readable()); err == nil {
 		err = disk.Replace(g.disk(), g.Home.Forgetting(), text, 0o600)
 	}
+	if err == nil && g.Sources != nil {
+		err = g.Sources.Rename(g.disk(), g.sums)
+	}
 	if err == nil {
 		err = g.dropIndex(ctx)
 	}

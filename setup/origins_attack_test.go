@@ -97,6 +97,21 @@ func TestRewoundFiles(t *testing.T) {
 	}
 }
 
+// TestForgetKeepsMarks: nobody has vouched for a text of which only a value was taken out.
+func TestForgetKeepsMarks(t *testing.T) {
+	w := newWorld(t, "careful", "tools")
+	w.obey(page, `write_file {"path":"a.md","content":"the page says hunter2hunter2"}`)
+	k := w.s.keeper(w.s.Hidden())
+	if _, err := k.Forget(t.Context(), "hunter2hunter2", true); err != nil {
+		t.Fatal(err)
+	}
+	w.write("scratchpad/active.yaml", "goals: [keep the house]\n")
+	w.obey(`read_file {"path":"a.md"}`)
+	if got := w.file("scratchpad/active.yaml"); !strings.Contains(got, "[TOOL from http_get 127.0.0.1] read_file(") {
+		t.Error(got)
+	}
+}
+
 const (
 	page   = `http_get {"url":"HOST/plain"}`
 	secret = `read_file {"path":"clients/list.txt"}`

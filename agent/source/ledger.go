@@ -20,6 +20,7 @@ import (
 
 	"rouse/agent/history"
 	"rouse/internal/disk"
+	"rouse/internal/erase"
 	"rouse/scratchpad/origin"
 )
 
@@ -173,11 +174,36 @@ func (l Ledger) Leave(f disk.FS, c Left) error {
 	if c.Effects {
 		l.effects(e, c)
 	}
+	if data, err := json.Marshal(e); err != nil || bytes.Equal(data, before) {
+		return err
+	}
+	return l.save(f, e)
+}
+
+// Rename takes in what contents are from now on, as a value is taken out of them: these
+// carry what they did.
+func (l Ledger) Rename(f disk.FS, sums erase.Sums) error {
+	e, renamed := l.load(), false
+	for path, list := range e.Files {
+		for _, c := range list {
+			if now, ok := sums[c.Is]; ok {
+				c.Is, c.Size, renamed = now.Sum, now.Size, true
+				e.add(raw(path), c)
+			}
+		}
+	}
+	if !renamed {
+		return nil
+	}
+	return l.save(f, e)
+}
+
+func (l Ledger) save(f disk.FS, e *entries) error {
 	data, err := json.Marshal(e)
 	if len(data) > maxLedger {
 		data, err = json.Marshal(entries{V: 1, Any: e.all()})
 	}
-	if err != nil || bytes.Equal(data, before) {
+	if err != nil {
 		return err
 	}
 	return disk.Replace(f, l.Path, append(data, '\n'), 0o600)
