@@ -141,7 +141,7 @@ func (p Policy) named(c Call) bool {
 }
 
 // fileEndings are those of files that hosts have too.
-const fileEndings = "md sh py rs pl ps cc so ml zip mov"
+const fileEndings = "md sh py rs pl pm ps cc so ml tf pub zip mov"
 
 // Could are the decisions that calls of a tool may meet, in order, each with the rule in
 // words; the last one holds where none before does.

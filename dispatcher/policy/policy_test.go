@@ -53,7 +53,9 @@ func TestCommands(t *testing.T) {
 func TestDecide(t *testing.T) {
 	both := origin.Set{"http_get a.example", origin.Private}
 	get := func(url string) Call {
-		return Call{Tool: "http_get", Args: fmt.Appendf(nil, `{"url":%q}`, url), Effect: Outward, Origins: both, Said: func() string { return "Read https://named.example/x and README.md, ask bob@mail.example, https://a.sh" }}
+		return Call{Tool: "http_get", Args: fmt.Appendf(nil, `{"url":%q}`, url), Effect: Outward, Origins: both, Said: func() string {
+			return "Read https://named.example/x and README.md, main.tf, ask bob@mail.example, https://a.sh"
+		}}
 	}
 	mail := Call{Tool: "mail__send", Args: json.RawMessage(`{"to":["a@b.example","c@d.example"],"n":25,"task":""}`), Effect: Outward}
 	with := func(c Call, change func(*Call)) Call { change(&c); return c }
@@ -95,6 +97,7 @@ func TestDecide(t *testing.T) {
 		{hosts, get("http://named.example@evil.example/"), Ask, "careful"},
 		{hosts, get("http://x.named.example/"), Ask, "careful"},
 		{hosts, get("http://readme.md/?x"), Ask, "careful"},
+		{hosts, get("http://main.tf/?x"), Ask, "careful"},
 		{hosts, get("http://a.sh/"), Allow, ""},
 		{hosts, get("http://mail.example/"), Ask, "careful"},
 		{hosts, get("http://a.example/"), Allow, ""},
