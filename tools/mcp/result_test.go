@@ -159,8 +159,8 @@ func TestPins(t *testing.T) {
 	if state(back) != "say=changed show=new" || fmt.Sprint(back.Unread()) != "[mcp s]" { // its names of tools are told
 		t.Errorf("back: %s, unread %q", state(back), back.Unread())
 	}
-	if none := r.start(Server{Name: "none", Command: r.dir + "/none"}); len(none.Problems()) != 1 || len(none.Unread()) > 0 {
-		t.Errorf("what cannot be started says nothing: %q", none.Unread())
+	if none := r.start(Server{Name: "none", Command: r.dir + "/none"}, Server{Name: "far", URL: "http://127.0.0.1:1"}); len(none.Problems()) != 2 || len(none.Unread()) > 0 {
+		t.Errorf("what cannot be started, or reached, says nothing: %q", none.Unread())
 	}
 	if fi, err := os.Stat(r.o.Pins); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", fi.Mode(), err)

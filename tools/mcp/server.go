@@ -78,6 +78,7 @@ func (s *server) connect(ctx context.Context) error {
 		}
 	}
 	if err != nil {
+		s.heard = s.heard && (l.pipes != nil || !errors.Is(err, errNotSent))
 		err = s.explain(ctx, l, err)
 		l.close()
 		return err
