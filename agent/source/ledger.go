@@ -96,14 +96,14 @@ func (l Ledger) load() *entries {
 
 // find finds what is still there.
 func (l Ledger) find(e *entries) {
-	p := l.Places()
 	if len(e.Any) > 0 {
+		p := l.Places()
 		for _, path := range append([]string{p.Workspace, p.Notebooks}, p.Beyond...) {
 			e.carriers = append(e.carriers, carrier{path, e.Any})
 		}
 	}
 	for name, list := range e.Files {
-		path := filepath.Join(p.Workspace, raw(name))
+		path := filepath.Join(l.Places().Workspace, raw(name))
 		for _, c := range list {
 			if c.is(path) {
 				e.carriers = append(e.carriers, carrier{path, c.From})
