@@ -1,9 +1,58 @@
 package page
 
-import "rouse/setup/report"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
 
-// showHome shows one home: what happened since yesterday, and how it stands.
+	"rouse/agent/search"
+	"rouse/setup"
+	"rouse/setup/report"
+)
+
+// standing is a home: what happened in it, what it remembers, and what is to come.
+type standing struct {
+	report.Report
+	Moment string // since when
+	Part   template.HTML
+	Meters []meter
+	Tasks  []entry
+	Memory []entry
+	Past   []setup.Slot
+	Coming []setup.Coming
+}
+
+// showHome shows one home.
 func (v *visit) showHome() (sheet, error) {
-	r, err := report.Since(v.home, "24h")
-	return sheet{template: "home", title: v.name, data: r}, err
+	d := standing{Moment: cmp.Or(v.FormValue("since"), "24h")}
+	var err error
+	if d.Report, err = report.Since(v.home, d.Moment); err != nil {
+		if errors.As(err, new(*search.QueryError)) {
+			err = wrong{http.StatusBadRequest, err}
+		}
+		return sheet{}, err
+	}
+	d.Part, err = d.Report.Part(func(id string) template.HTML {
+		id = template.HTMLEscapeString(id)
+		return template.HTML(fmt.Sprintf(`<a href="%s">%s</a>`, v.path("cycles", id), id))
+	})
+	if err != nil {
+		return sheet{}, err
+	}
+	for _, u := range d.Limits {
+		used, _ := u.UsedValue.Float64()
+		limit, _ := u.LimitValue.Float64()
+		d.Meters = append(d.Meters, meter{u.Name, u.Used, u.Limit, used / max(limit, 1e-9)})
+	}
+	list, _ := memory(v.home.Home) // why not is among the problems
+	d.Tasks = tasks(list)
+	d.Memory = slices.DeleteFunc(list, func(e entry) bool {
+		return slices.ContainsFunc(d.Tasks, func(t entry) bool { return t.Key == e.Key })
+	})
+	d.Past, _ = v.home.NewestSlots(50)
+	d.Coming = v.home.Coming(50)
+	return sheet{template: "home", title: v.name, data: d}, nil
 }

@@ -107,6 +107,33 @@ func TestHomes(t *testing.T) {
 	}
 }
 
+// TestStanding shows of one home what happened, what it remembers and from where, and what is to come.
+func TestStanding(t *testing.T) {
+	t.Parallel()
+	h := home.Home{Dir: filepath.Join(many(t, 1, 3), "a home 000")}
+	for path, text := range map[string]string{
+		h.Active(): "goals: [watch]\nnotes: |\n  mine\n  [NOTE from mcp evil] <b>theirs</b>\n", h.Stop(): "a holiday",
+		h.Config(): "schedule: {cron: '*/30 * * * *', not_before: '08:00', not_after: '16:00'}\nlimits: {day: {tokens: 200_000}}\nmodel: {name: m}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := serve(t, filepath.Dir(h.Dir), Act)
+	text := r.get("/h/a%20home%20000?since=7d")
+	for _, want := range []string{
+		`href="/h/a%20home%20000/cycles/`, "a holiday", ">paused</span>", ">window</span>", `class="outside"><span class="badge warn">from mcp evil</span>`,
+		"&lt;b&gt;theirs", "0 tokens of 200000 tokens", "notes <span class=\"quiet\">by you, after cycle", "goals</h3>", "The newest 3 slots", `id="act"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if code, text := r.ask(http.MethodGet, "/h/a%20home%20000?since=yesterday", nil); code != http.StatusBadRequest {
+		t.Error(code, text)
+	}
+}
+
 // TestFollowed: so many pages are kept up to date, and a further one is told why not.
 func TestFollowed(t *testing.T) {
 	t.Parallel()

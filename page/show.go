@@ -12,6 +12,7 @@ import (
 
 	"rouse/agent/budget"
 	"rouse/internal/text"
+	"rouse/setup"
 )
 
 //go:embed templates
@@ -47,6 +48,7 @@ func functions() template.FuncMap {
 		"home":    homePath,
 		"nav":     nav,
 		"json":    indented,
+		"failed":  func(s setup.Slot) bool { return s.Exit != nil && *s.Exit != 0 },
 	}
 }
 

@@ -143,13 +143,18 @@ func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
 
 // resting says until when the home is left alone after failures, and why.
 func (s *Setup) resting() string {
+	_, sentence := s.rest()
+	return sentence
+}
+
+func (s *Setup) rest() (until time.Time, sentence string) {
 	after := int(s.Config.Failures.PauseAfter)
 	streak, err := agent.Streak(s.Home, after)
 	until, ok := streak.Rests(s.Now(), after)
 	if err != nil || !ok {
-		return ""
+		return time.Time{}, ""
 	}
-	return text.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), streak.Count, s.Redactor().String(streak.Cause)), 300)
+	return until, text.Line(fmt.Sprintf("rests until %s, as %d cycles in a row failed: %s", until.Format("2006-01-02 15:04"), streak.Count, s.Redactor().String(streak.Cause)), 300)
 }
 
 // Resume ends the pause of a home, and the rest after failures; it says in words what is

@@ -64,9 +64,9 @@ func (e *Entry) checkBounds() error {
 	return nil
 }
 
-// open says whether a run may start at this time of day. Bounds such as 22:00 and
+// Open says whether a run may start at this time of day. Bounds such as 22:00 and
 // 06:00 mean the night.
-func (e Entry) open(t time.Time) bool {
+func (e Entry) Open(t time.Time) bool {
 	wall := wallClock(t, e.loc)
 	clock := wall.Sub(wall.Truncate(24 * time.Hour))
 	from, to := e.NotBefore, e.NotAfter

@@ -154,7 +154,7 @@ func (a *accounting) choose(gate Gate, owner proc.Identity) (taken *candidate) {
 			if !c.waits {
 				a.wait(c.entry, c.as, c.slot)
 			}
-		case !c.entry.open(a.now):
+		case !c.entry.Open(a.now):
 			a.skip(c, ReasonWindow, "")
 		default:
 			s := c.asSlot()

@@ -117,7 +117,7 @@ func TestBounds(t *testing.T) {
 	night := mustNew(t, "0 * * * *", "UTC", func(e *Entry) { e.NotBefore.text, e.NotAfter.text = "22:00", "06:00" })
 	open := 0
 	for s := range night.Between(at(t, "2026-01-01T00:30:00Z"), at(t, "2026-01-02T00:30:00Z")) {
-		if night.open(s) {
+		if night.Open(s) {
 			open++
 		}
 	}
