@@ -94,7 +94,7 @@ func (n *Notifier) converse(ctx context.Context, m *Mail, e *Event) (err error) 
 			return err
 		}
 		if err := c.Auth(smtp.PlainAuth("", m.User, password, m.name())); err != nil {
-			return fmt.Errorf("%s refuses the login of %s: %w; check user, and the password in $%s", m.Host, m.User, err, m.PasswordEnv)
+			return fmt.Errorf("%s refuses the login of %s: %w; check user, the password in $%s, and tls", m.Host, m.User, err, m.PasswordEnv)
 		}
 	}
 	if e != nil {
@@ -121,7 +121,7 @@ func (m *Mail) begin(conn net.Conn, secure *tls.Config) (*smtp.Client, error) {
 	}
 	mend := "check the port, and tls: starttls on 587, tls on 465"
 	if errors.As(err, new(*tls.CertificateVerificationError)) {
-		mend = "host must be a name that its certificate has, of an authority that this machine knows; of one's own, $SSL_CERT_FILE names the file"
+		mend = "host must be a name that its certificate has, of an authority that this machine knows; of one's own, $SSL_CERT_FILE names the file, in the crontab or unit and not in .env"
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no conversation with %s: %w; %s", m.Host, err, mend)

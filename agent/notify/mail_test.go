@@ -111,7 +111,7 @@ func TestMail(t *testing.T) {
 		{"no STARTTLS", server{plain: true}, nil, "offers no STARTTLS; check the port, or say tls: tls"},
 		{"no TLS", server{plain: true}, func(_ *Notifier, m *Mail) { m.TLS = "tls" }, "check the port, and tls: starttls on 587, tls on 465"},
 		{"certificate", server{}, func(n *Notifier, _ *Mail) { n.Roots = nil }, "host must be a name that its certificate has"},
-		{"login", server{}, func(_ *Notifier, m *Mail) { m.User = "you" }, "bad credentials\"; check user, and the password in $PASS"},
+		{"login", server{}, func(_ *Notifier, m *Mail) { m.User = "you" }, "bad credentials\"; check user, the password in $PASS, and tls"},
 		{"variable", server{}, func(_ *Notifier, m *Mail) { m.PasswordEnv = "NONE" }, "there is nothing in $NONE: write NONE=… into .env"},
 		{"host", server{}, func(_ *Notifier, m *Mail) { m.Host = closed.Addr().String() }, "cannot be reached: "},
 		{"mailbox", server{}, func(_ *Notifier, m *Mail) { m.To = append(m.To, "you@example.org") }, "no such user\"; check from and to"},
