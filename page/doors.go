@@ -30,6 +30,8 @@ const (
 	linkLasts    = 15 * time.Minute
 	maxSessions  = 1000
 	linkEvery    = 10 * time.Second // that a stranger may ask for one
+	maxTries     = 10               // of tokens, by all strangers together
+	tryEvery     = 10 * time.Second // that another one is let try
 )
 
 // session is somebody who has logged in.
@@ -49,7 +51,8 @@ type doors struct {
 	sessions map[[32]byte]*session
 	links    map[[32]byte]link
 	asked    time.Time // when a stranger last asked for a link
-	refused  int       // tokens since then
+	tries    int       // of tokens that were wrong, but for those that time has let off
+	tried    time.Time // until when it has
 }
 
 type link struct {
@@ -99,7 +102,22 @@ func (d *doors) known(token string) (cookie string, ok bool) {
 	if role == "" {
 		return "", false
 	}
+	d.tries--
 	return d.begin(role), true
+}
+
+// try says whether a token may be tried now. It counts as wrong until it is right.
+func (d *doors) try() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if off := d.now().Sub(d.tried) / tryEvery; off > 0 {
+		d.tries, d.tried = max(0, d.tries-int(min(off, maxTries))), d.now()
+	}
+	if d.tries >= maxTries {
+		return false
+	}
+	d.tries++
+	return true
 }
 
 // begin begins a session; above so many the one that was away longest ends.
@@ -176,7 +194,7 @@ func (s *Server) cookie(r *http.Request) string {
 // login lets somebody in by a link, the one GET that does something, or asks for a token.
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	secret := r.URL.Query().Get("once")
-	if secret == "" {
+	if secret == "" || r.Method != http.MethodGet || r.Header.Get("Sec-Purpose") != "" { // nobody is there yet who follows it
 		s.askIn(w, r, http.StatusOK, "")
 		return
 	}
@@ -189,7 +207,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) loginByToken(w http.ResponseWriter, r *http.Request) {
-	if !s.doors.patientAfter() {
+	if !s.doors.try() {
 		s.askIn(w, r, http.StatusTooManyRequests, "Too many tries: wait ten seconds.")
 		return
 	}
@@ -201,15 +219,6 @@ func (s *Server) loginByToken(w http.ResponseWriter, r *http.Request) {
 	s.enter(w, r, cookie)
 }
 
-// patientAfter lets some tries through, and then one each ten seconds.
-func (d *doors) patientAfter() bool {
-	d.mu.Lock()
-	d.refused++
-	few := d.refused <= 10
-	d.mu.Unlock()
-	return few || d.patient()
-}
-
 // newLink prints a link where the server runs: who can see that may act.
 func (s *Server) newLink(w http.ResponseWriter, r *http.Request) {
 	if s.doors.patient() {
@@ -218,14 +227,21 @@ func (s *Server) newLink(w http.ResponseWriter, r *http.Request) {
 	s.askIn(w, r, http.StatusOK, "A new link was printed where rouse serve runs. It works once, for 15 minutes.")
 }
 
+// enter gives a browser its new session; one that it had ends.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, cookie string) {
-	http.SetCookie(w, &http.Cookie{Name: s.cookieName(r), Value: cookie, Path: "/", HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode})
+	s.doors.end(s.cookie(r))
+	s.setCookie(w, r, cookie, 0)
 	http.Redirect(w, r, cmp.Or(local(r.FormValue("to")), "/"), http.StatusSeeOther)
 }
 
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 	s.doors.end(s.cookie(r))
+	s.setCookie(w, r, "", -1)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
+	http.SetCookie(w, &http.Cookie{Name: s.cookieName(r), Value: value, MaxAge: age, Path: "/", HttpOnly: true, Secure: s.Secure, SameSite: http.SameSiteLaxMode})
 }
 
 // askIn shows how to log in.

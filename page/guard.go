@@ -1,12 +1,16 @@
 package page
 
 import (
+	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"rouse/internal/loopback"
+	"rouse/internal/text"
 )
 
 // maxBody bounds what a request may bring, in bytes: the memory of a home has at most 8 MiB.
@@ -20,7 +24,8 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 // rebinding), other origins, and too much.
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
-	cross.SetDenyHandler(refuse(http.StatusForbidden, "this came from another site: open the page itself, and do it there"))
+	foreign := refuse(http.StatusForbidden, "this came from another site: open the page itself, and do it there")
+	cross.SetDenyHandler(foreign)
 	next = http.MaxBytesHandler(cross.Handler(next), maxBody)
 	strange := refuse(http.StatusMisdirectedRequest, "this name is not one of this server: use the address that rouse serve printed, or name it in serve.hosts")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,12 +35,41 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		} {
 			w.Header().Set(name, value)
 		}
-		if !s.own(r.Host) {
+		switch {
+		case !s.own(r.Host):
 			strange(w, r)
-			return
+		case embedded(r):
+			foreign(w, r)
+		default:
+			defer s.tell(r)
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
+}
+
+// embedded says whether another site, or a page of another port of this machine, asks for
+// something that is no page of its own: an event stream, a picture, a frame.
+func embedded(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return false
+	case "":
+		u, err := url.Parse(r.Header.Get("Origin"))
+		return r.Method == http.MethodGet && (err != nil || r.Header.Get("Origin") != "" && u.Host != r.Host)
+	}
+	return r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document"
+}
+
+// tell tells who runs the server of a page that panicked. net/http ends the connection.
+func (s *Server) tell(r *http.Request) {
+	why := recover()
+	if why == nil {
+		return
+	}
+	if why != http.ErrAbortHandler {
+		s.Say(text.Line(fmt.Sprintf("%s %s: a defect: %v\n%s", r.Method, r.URL.Path, why, debug.Stack()), 1500))
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // own says whether a request that names a host means this server.
