@@ -60,8 +60,8 @@ func (s *Setup) Reported(since time.Time, failed error) error {
 // Unsent begins what the status says of a report that was not sent.
 const Unsent = "the report of "
 
-// unreported says that a report was not sent.
-func (s *Setup) unreported() error {
+// Unreported says that a report was not sent, and why.
+func (s *Setup) Unreported() error {
 	at, _ := s.NextReport()
 	if at.IsZero() {
 		return nil

@@ -110,7 +110,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st.problem(err)
 	st.problem(s.Home.Room())
 	st.problem(s.unanswered())
-	st.problem(s.unreported())
+	st.problem(s.Unreported())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
 }

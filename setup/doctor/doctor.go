@@ -47,6 +47,13 @@ func (d Doctor) Examine(h home.Home) []setup.Check {
 	checks = append(checks, setup.Check{Check: "configuration", OK: true, Found: h.Rel(h.Config())})
 	checks = append(checks, d.checkModels(s)...)
 	checks = append(checks, checkSinks(s)...)
+	if at, _ := s.NextReport(); !at.IsZero() {
+		c := setup.Check{Check: "report", OK: true, Found: "the next one is sent at " + setup.Clock(at)}
+		if err := s.Unreported(); err != nil {
+			c.OK, c.Found = false, err.Error()
+		}
+		checks = append(checks, c)
+	}
 	checks = append(checks, checkTools(s)...)
 	servers, offered := checkServers(s)
 	checks = append(checks, checkKept(s)...)

@@ -31,7 +31,10 @@ func Send(s *setup.Setup) {
 		n := s.Notifier()
 		if err = r.send(n, at, s.Config.Report.To); err == nil {
 			_ = n.Deliver(context.Background())
-			since = r.next()
+			since = r.Until
+			if i := slices.IndexFunc(r.Cycles, func(c agent.Summary) bool { return c.Outcome == agent.Awake }); i >= 0 {
+				since = r.Cycles[i].Began // is told of again
+			}
 		}
 	}
 	_ = s.Reported(since, err) // else it is tried again, and told once
@@ -39,14 +42,8 @@ func Send(s *setup.Setup) {
 
 // wanted says whether there is what a report is sent for.
 func (r Report) wanted(when string) bool {
-	attention := r.Attention()+r.Tally.Failed > 0
-	switch when {
-	case "attention":
-		return attention
-	case "changed":
-		return attention || len(r.Memory)+len(r.Files) > 0
-	}
-	return true
+	attention, changed := r.Attention()+r.Tally.Failed > 0, len(r.Memory)+len(r.Files) > 0
+	return attention || when != "attention" && (changed || when != "changed")
 }
 
 func (r Report) send(n *notify.Notifier, at time.Time, to []string) error {
@@ -57,14 +54,4 @@ func (r Report) send(n *notify.Notifier, at time.Time, to []string) error {
 	return cmp.Or(err, n.Send(context.Background(), notify.Message{
 		Key: "report " + at.UTC().Format(time.RFC3339), Kind: notify.Report, Subject: subject, Text: text.String(), HTML: page.String(), To: to,
 	}))
-}
-
-// next is since when the next report tells: a cycle that is awake is told of again.
-func (r Report) next() time.Time {
-	for _, c := range r.Cycles {
-		if c.Outcome == agent.Awake {
-			return c.Began
-		}
-	}
-	return r.Until
 }

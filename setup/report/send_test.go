@@ -82,14 +82,14 @@ func put(t *testing.T, s *setup.Setup, text string) {
 }
 
 // told is what a file sink got.
-func told(t *testing.T, path string) (list []notify.Letter) {
+func told(t *testing.T, path string) (list []notify.Event) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(data)) {
-		var l notify.Letter
+		var l notify.Event
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatal(err)
 		}

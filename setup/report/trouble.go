@@ -46,10 +46,8 @@ func failure(c agent.Summary) (kind, why string) {
 
 // doubted is why the word of a cycle should not be taken without a look.
 func doubted(h home.Home, c agent.Summary) (list []string) {
-	refused := c.Sandbox
 	c.Sandbox = nil // is shown apart
 	list = c.Attention(h)
-	c.Sandbox = refused
 	for _, check := range c.Flaky {
 		list = append(list, "a check held at the second try alone: "+text.Line(check, 300))
 	}
