@@ -56,23 +56,20 @@ func (e Event) size() int {
 }
 
 // Reach gives the sinks of these names, where one without a name goes by its kind. Of no
-// names it is all sinks but the quiet ones.
-func Reach(sinks []Sink, names []string) (list []Sink, err error) {
+// names it is all sinks but the quiet ones. None is there twice.
+func Reach(sinks []Sink, names []string) ([]Sink, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(sinks), func(s Sink) bool { return s.Quiet }), nil
 	}
+	called := func(names ...string) func(Sink) bool {
+		return func(s Sink) bool { return slices.Contains(names, cmp.Or(s.Name, s.kind())) }
+	}
 	for _, name := range names {
-		n := len(list)
-		for _, s := range sinks {
-			if cmp.Or(s.Name, s.kind()) == name {
-				list = append(list, s)
-			}
-		}
-		if len(list) == n {
+		if !slices.ContainsFunc(sinks, called(name)) {
 			return nil, fmt.Errorf("no sink of notify is called %q; give one that name, as in {name: %s, file: told.jsonl}", name, name)
 		}
 	}
-	return list, nil
+	return slices.DeleteFunc(slices.Clone(sinks), func(s Sink) bool { return !called(names...)(s) }), nil
 }
 
 // Send puts down a message for its sinks, unless one of its key was put down before;

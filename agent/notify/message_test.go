@@ -33,7 +33,7 @@ func TestMessage(t *testing.T) {
 	r.Redact = redact.New(map[string]string{"PIN": secret})
 	m := Message{
 		Key: "report 1", Kind: Report, Cycle: "1", Subject: "home\r\nBcc: x: 3 of 4", Text: "one\ntwo " + secret, HTML: "<p>one</p>",
-		Attachments: []Attachment{{"a.csv", []byte("1," + secret + "\n")}}, To: []string{"boss", "file"},
+		Attachments: []Attachment{{"a.csv", []byte("1," + secret + "\n")}}, To: []string{"boss", "file", "boss"},
 	}
 	for range 2 {
 		r.must(r.Send(t.Context(), m))
