@@ -109,7 +109,9 @@ func (p *Past) take(i int, e journal.Event) error {
 	case *journal.Refused:
 		p.of(d.Step).Refused = append(p.of(d.Step).Refused, d.What)
 	case *journal.Origin:
-		p.of(d.Step).From = append(p.of(d.Step).From, d.From...)
+		if !d.Told { // which it learns as it hears of it again
+			p.of(d.Step).From = append(p.of(d.Step).From, d.From...)
+		}
 	case *journal.Result:
 		p.of(d.Step).Result, p.of(d.Step).Line = d, e.Line
 	case *journal.Checked:

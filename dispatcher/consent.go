@@ -200,6 +200,10 @@ func (d *Dispatcher) Settle(a *journal.Approval) error {
 // Learn takes in where the texts came from that the cycle has since a step; 0 is its
 // beginning.
 func (d *Dispatcher) Learn(step int, from []string) error {
+	return d.learn(journal.Origin{Step: step}, from)
+}
+
+func (d *Dispatcher) learn(o journal.Origin, from []string) error {
 	all := d.Origins
 	for _, name := range from {
 		all = all.With(d.Redact.String(name))
@@ -207,9 +211,9 @@ func (d *Dispatcher) Learn(step int, from []string) error {
 	if len(all) == len(d.Origins) {
 		return nil
 	}
-	news := all[len(d.Origins):]
+	o.From = all[len(d.Origins):]
 	d.Origins = all
-	return d.Journal.Append(&journal.Origin{Step: step, From: news})
+	return d.Journal.Append(&o)
 }
 
 // waitsKey is the key of a task that has the ids of the calls that it waits for.

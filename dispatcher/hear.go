@@ -7,6 +7,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/origin"
 )
 
 // Hear is [Dispatcher.Change] by tasks that a person told the home, in these files of its
@@ -16,7 +17,13 @@ func (d *Dispatcher) Hear(changes []scratchpad.Change, told []string) error {
 		return err
 	}
 	for _, c := range changes {
-		if tasks, ok := c.Value.([]any); ok && len(d.past) > 0 { // else the model is shown them
+		tasks, _ := c.Value.([]any)
+		for _, task := range tasks { // a program may have told it
+			if err := d.learn(journal.Origin{Step: d.step, Told: true}, origin.OfTask(task)); err != nil {
+				return err
+			}
+		}
+		if len(d.past) > 0 { // else the model is shown them
 			d.unseen = append(d.unseen, tasks...)
 		}
 	}

@@ -44,6 +44,7 @@ func (a Approval) Said() string {
 type Origin struct {
 	Step int      `json:"step,omitempty"` // 0 is its memory, as it woke
 	From []string `json:"from"`
+	Told bool     `json:"told,omitempty"` // of a task that was told then
 }
 
 func (*Policy) event() string   { return "policy" }

@@ -8,9 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rouse/agent"
+	"rouse/agent/inbox"
 	"rouse/agent/model"
+	"rouse/internal/disk"
 )
 
 // obeys is a model that makes these calls, TOOL {ARGS}, and then is done.
@@ -109,6 +112,24 @@ func TestForgetKeepsMarks(t *testing.T) {
 	w.obey(`read_file {"path":"a.md"}`)
 	if got := w.file("scratchpad/active.yaml"); !strings.Contains(got, "[TOOL from http_get 127.0.0.1] read_file(") {
 		t.Error(got)
+	}
+}
+
+// TestTaskOfAProgram: it is text from outside from the moment on that a cycle hears of it.
+func TestTaskOfAProgram(t *testing.T) {
+	w := newWorld(t, "careful", "tools")
+	item := inbox.Item{Task: "EVIL", By: "issues", At: time.Now(), Origin: "hook issues"}
+	if _, err := inbox.Put(disk.OS{}, w.s.Home.Inbox(), item); err != nil {
+		t.Fatal(err)
+	}
+	saw := w.obey(`update_scratchpad {"goals":["EVIL"]}`, `update_scratchpad {"fact":"EVIL"}`)
+	own, apart, _ := strings.Cut(saw[0], "The rest of the state came from outside (hook issues)")
+	got := w.file("scratchpad/active.yaml")
+	if strings.Contains(own, "EVIL") || !strings.Contains(apart, "EVIL") || strings.Contains(got, "goals: [EVIL]") || !strings.Contains(got, "fact: hook issues") {
+		t.Errorf("%s\n%s", saw[0], got)
+	}
+	if ids, _ := w.s.Home.Cycles(0); !strings.Contains(w.file("logs/origins.json"), ids[0]) {
+		t.Error("the ledger does not have it")
 	}
 }
 
