@@ -11,6 +11,8 @@ func nav() []part {
 		{"Approvals", "approvals"},
 		{"Observations", "observations"},
 		{"Notebooks", "notebooks"},
+		{"Search", "search"},
+		{"Policy and sandbox", "policy"},
 		{"Who did what", "acts"},
 	}
 }
@@ -39,6 +41,9 @@ func looks() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/notebooks/{name}/{cell}/picture/{n}": (*visit).showCellPicture,
 		"/h/{home}/notebooks/{name}/{cell}/table":       (*visit).showTable,
 
+		"/h/{home}/search": (*visit).search,
+		"/h/{home}/policy": (*visit).showPolicy,
+
 		"/h/{home}/edit": (*visit).showEdit,
 	}
 }
@@ -60,6 +65,7 @@ func acts() map[string]func(*visit) (sheet, error) {
 		"/h/{home}/approvals/{id}": (*visit).reply,
 
 		"/h/{home}/notebooks": (*visit).runCell,
+		"/h/{home}/policy":    (*visit).allow,
 
 		"/h/{home}/edit":   (*visit).edit,
 		"/h/{home}/rewind": (*visit).rewind,

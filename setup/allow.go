@@ -6,12 +6,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"rouse/agent/config"
 	"rouse/home"
 	"rouse/internal/egress"
 	"rouse/internal/sandbox"
+	"rouse/internal/text"
 )
 
 // NoPosture says what to add to the rouse.yaml of a home without a posture.
@@ -29,6 +31,27 @@ type Allowance struct {
 	Allowed
 	Added bool   `json:"added"` // else it was allowed already
 	Note  string `json:"note"`
+}
+
+// String is what became of it.
+func (a Allowance) String() string {
+	said := "is allowed already"
+	if a.Added {
+		said = "is in rouse.yaml now and allowed from the next cycle on"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s %s %s; %s", a.Kind, text.Line(a.What, 4000), said, a.Note), "; ")
+}
+
+// Wrote are the lines that a text has and the one before it had not, such as those of an
+// allowance.
+func Wrote(before, now []byte) (lines []string) {
+	was := strings.Split(string(before), "\n")
+	for line := range strings.SplitSeq(string(now), "\n") {
+		if line = strings.TrimSpace(line); line != "" && !slices.ContainsFunc(was, func(l string) bool { return strings.TrimSpace(l) == line }) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // Allowed lists what tools' processes are let at, beside the devices and folders that

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"rouse/agent"
+	"rouse/agent/config"
 	"rouse/dispatcher"
 	"rouse/dispatcher/policy"
 	"rouse/internal/object"
@@ -42,6 +43,16 @@ func (s *Setup) Asks() error {
 		return fmt.Errorf("nobody is asked, and what a rule asks is denied: %w", err)
 	}
 	return nil
+}
+
+// PostureWords say what the posture means for calls; docs/sandbox.md says what for processes.
+func (s *Setup) PostureWords() string {
+	return map[config.Posture]string{
+		config.NoPosture: "no posture: the rules of policy: hold, and nothing else",
+		config.Open:      "posture open: what goes outward after text from outside and private data is allowed, and marked",
+		config.Careful:   "posture careful: what goes outward after text from outside and private data is asked; goals are locked after text from outside",
+		config.Strict:    "posture strict: what goes outward after text from outside and private data is denied; goals are locked after text from outside",
+	}[s.Config.Posture]
 }
 
 // Ruling is what becomes of a call, or of some calls of a tool.

@@ -60,6 +60,20 @@ type Query struct {
 	Bytes         int // of an excerpt; 0 is 200
 }
 
+// NewQuery looks for a text in cycles that began since a time, as in [Since], of one kind
+// or, with "", of all.
+func NewQuery(text, since, kind string, now time.Time) (q Query, err error) {
+	q.Text = text
+	if kind != "" {
+		q.Kinds = []Kind{Kind(kind)}
+	}
+	if kind != "" && !slices.Contains(Kinds(), Kind(kind)) {
+		return q, &QueryError{fmt.Sprintf("kind %q: use one of %v", kind, Kinds())}
+	}
+	q.Since, err = Since(since, now)
+	return q, err
+}
+
 // Hit is a text that has what was looked for.
 type Hit struct {
 	Cycle   string    `json:"cycle"`

@@ -54,13 +54,6 @@ func (a *app) allow(s *setup.Setup, args []string) error {
 	if a.json {
 		return a.printJSON([]setup.Allowance{got})
 	}
-	said := "is allowed already"
-	if got.Added {
-		said = "is in rouse.yaml now and allowed from the next cycle on"
-	}
-	if got.Note != "" {
-		said += "; " + got.Note
-	}
-	fmt.Fprintf(a.stdout, "%s %s %s\n", got.Kind, text.Line(got.What, maxMessage), said)
+	fmt.Fprintln(a.stdout, got)
 	return nil
 }

@@ -46,7 +46,7 @@ func (a *app) policy(s *setup.Setup, since string) error {
 		return usage(err)
 	}
 	if !a.json {
-		fmt.Fprintln(a.stdout, postureWords(string(s.Config.Posture)))
+		fmt.Fprintln(a.stdout, s.PostureWords())
 	}
 	tool := ""
 	err = printList(a, list, "", func(r setup.Ruling) string {
@@ -60,16 +60,6 @@ func (a *app) policy(s *setup.Setup, since string) error {
 		fmt.Fprintln(a.stdout, text.Line(why.Error(), maxMessage))
 	}
 	return err
-}
-
-// postureWords say what a posture means for calls; docs/sandbox.md says what for processes.
-func postureWords(posture string) string {
-	return map[string]string{
-		"":        "no posture: the rules of policy: hold, and nothing else",
-		"open":    "posture open: what goes outward after text from outside and private data is allowed, and marked",
-		"careful": "posture careful: what goes outward after text from outside and private data is asked; goals are locked after text from outside",
-		"strict":  "posture strict: what goes outward after text from outside and private data is denied; goals are locked after text from outside",
-	}[posture]
 }
 
 func ruled(r setup.Ruling) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,8 +38,12 @@ Exit codes: 0, 1 if nothing is found or it cannot be searched, 2 usage.`,
   rouse search '"card expired"' --since 7d --kind result`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: in(a.open, func(s *setup.Setup, args []string) error {
-			q := search.Query{Text: strings.Join(args, " "), Limit: newest(all)}
-			return a.search(s, q, since, kind)
+			q, err := search.NewQuery(strings.Join(args, " "), since, kind, a.now())
+			if err != nil {
+				return usage(fmt.Errorf("--%w", err))
+			}
+			q.Limit = newest(all)
+			return a.search(s, q)
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "print all of them")
@@ -57,15 +60,7 @@ func kinds() (names []string) {
 	return names
 }
 
-func (a *app) search(s *setup.Setup, q search.Query, since, kind string) (err error) {
-	if kind != "" {
-		if q.Kinds = []search.Kind{search.Kind(kind)}; !slices.Contains(kinds(), kind) {
-			return usage(fmt.Errorf("--kind %q: use %s", kind, strings.Join(kinds(), ", ")))
-		}
-	}
-	if q.Since, err = search.Since(since, a.now()); err != nil {
-		return usage(fmt.Errorf("--%w", err))
-	}
+func (a *app) search(s *setup.Setup, q search.Query) error {
 	list, err := s.Search().Find(context.Background(), q)
 	if errors.As(err, new(*search.QueryError)) {
 		return usage(err)

@@ -57,7 +57,7 @@ func (d Doctor) Examine(h home.Home) []setup.Check {
 	checks = append(checks, checkTools(s)...)
 	servers, offered := checkServers(s)
 	checks = append(checks, checkKept(s)...)
-	checks = append(append(checks, checkWalls(s)...), checkPolicy(s)...)
+	checks = append(append(checks, Walls(s)...), checkPolicy(s)...)
 	checks = append(checks, servers...)
 	for _, problem := range s.Foresee(offered...) {
 		if slices.ContainsFunc(checks, func(c setup.Check) bool { return c.Found == problem }) {

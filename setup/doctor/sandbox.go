@@ -17,9 +17,9 @@ func checkPolicy(s *setup.Setup) []setup.Check {
 	return nil
 }
 
-// checkWalls says of each promise of the sandbox what keeps it here. What is not kept
+// Walls says of each promise of the sandbox what keeps it here. What is not kept
 // fails only where it is required.
-func checkWalls(s *setup.Setup) (checks []setup.Check) {
+func Walls(s *setup.Setup) (checks []setup.Check) {
 	w, err := s.Walls()
 	switch {
 	case err != nil:
