@@ -1,10 +1,19 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
 
 	"rouse/agent/budget"
+	"rouse/agent/search"
+	"rouse/internal/chart"
 	"rouse/internal/text"
+	"rouse/setup"
 )
 
 // meter is how much of a limit is used.
@@ -44,4 +53,129 @@ func costWords(used budget.Row, currency string) string {
 		words += fmt.Sprintf(", %.4f %s", float64(used.Money)/1e9, currency)
 	}
 	return words
+}
+
+// bill is what homes used since a moment, by day, model and home, each by currency.
+type bill struct {
+	Moment               string
+	Days, Models, Homes  []charge
+	Tokens, Money        template.HTML
+	Wrong                []string // why some could not be read
+	limit                budget.Amount
+	mu                   sync.Mutex
+	days, models, byHome map[[2]string]budget.Row
+}
+
+// charge is a row of a bill.
+type charge struct {
+	budget.Row
+	Currency string
+}
+
+// showCost shows what one home used, and costs what all of them did.
+func (v *visit) showCost() (sheet, error) {
+	return v.bill("Cost of "+v.name, func(b *bill, since string) error {
+		b.limit = v.home.Config.Limits.Day
+		return b.add(v.name, v.home, since)
+	})
+}
+
+func (v *visit) costs() (sheet, error) {
+	return v.bill("Cost of all homes", func(b *bill, since string) error {
+		list, err := v.known()
+		each(list, func(_ int, h named) {
+			s, err := v.Open(h.Dir)
+			if err == nil {
+				err = b.add(h.Name, s, since)
+			}
+			if err != nil {
+				b.mu.Lock()
+				b.Wrong = append(b.Wrong, h.Name+": "+err.Error())
+				b.mu.Unlock()
+			}
+		})
+		slices.Sort(b.Wrong)
+		return err
+	})
+}
+
+func (v *visit) bill(title string, fill func(b *bill, since string) error) (sheet, error) {
+	b := &bill{Moment: cmp.Or(v.FormValue("since"), "30d"), days: map[[2]string]budget.Row{}, models: map[[2]string]budget.Row{}, byHome: map[[2]string]budget.Row{}}
+	since, err := search.Since(b.Moment, v.Now())
+	if err != nil {
+		return sheet{}, wrong{http.StatusBadRequest, err}
+	}
+	if err := fill(b, since); err != nil {
+		return sheet{}, err
+	}
+	b.Days, b.Models, b.Homes = charges(b.days), charges(b.models), charges(b.byHome)
+	b.draw()
+	slices.Reverse(b.Days)
+	return sheet{template: "cost", title: title, data: b}, nil
+}
+
+// add adds what a home used.
+func (b *bill) add(name string, s *setup.Setup, since string) error {
+	prices, err := s.Prices()
+	if err != nil {
+		return err
+	}
+	days, err := budget.Usage(s.Home, "day", s.ModelName(), prices, since, nil)
+	if err != nil {
+		return err
+	}
+	models, err := budget.Usage(s.Home, "model", s.ModelName(), prices, since, nil)
+	if err != nil {
+		return err
+	}
+	total := budget.Total(days)
+	total.Key = name
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for to, rows := range map[*map[[2]string]budget.Row][]budget.Row{&b.days: days, &b.models: models, &b.byHome: {total}} {
+		for _, r := range rows {
+			key := [2]string{r.Key, prices.Currency}
+			if was, ok := (*to)[key]; ok {
+				r = budget.Total([]budget.Row{was, r})
+			}
+			(*to)[key] = r
+		}
+	}
+	return nil
+}
+
+// charges are rows by their keys.
+func charges(rows map[[2]string]budget.Row) (list []charge) {
+	for _, key := range slices.SortedFunc(maps.Keys(rows), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		r := rows[key]
+		r.Key = key[0]
+		list = append(list, charge{r, key[1]})
+	}
+	return list
+}
+
+// draw draws tokens and, in one currency, money by day.
+func (b *bill) draw() {
+	var tokens, money []chart.Bar
+	unit, sum := "", budget.Money(0)
+	for _, d := range b.Days {
+		used := float64(d.Input + d.Output)
+		tokens = append(tokens, chart.Bar{Label: d.Key[5:], Title: fmt.Sprintf("%s: %.0f tokens", d.Key, used), Value: used})
+		money = append(money, chart.Bar{Label: d.Key[5:], Title: fmt.Sprintf("%s: %s %s", d.Key, d.Money, d.Currency), Value: float64(d.Money) / 1e9})
+		if sum += d.Money; unit == "" {
+			unit = d.Currency
+		} else if unit != d.Currency {
+			return // amounts that cannot be compared stand in the tables
+		}
+	}
+	if len(tokens) == 0 {
+		return
+	}
+	limit := func(n int64, scale float64) chart.Line {
+		return chart.Line{Label: fmt.Sprintf("limit of a day: %g", float64(n)/scale), Value: float64(n) / scale}
+	}
+	b.Tokens = chart.Bars("Tokens of each day that had cycles", tokens, limit(int64(b.limit.Tokens), 1))
+	if sum > 0 {
+		b.Money = chart.Bars("What each day cost, in "+unit, money, limit(int64(b.limit.Money), 1e9))
+	}
 }

@@ -69,14 +69,21 @@ func (s *Server) known() ([]named, error) {
 	return list, err
 }
 
-// look gives the rows of homes, some at once.
+// look gives the rows of homes.
 func (s *Server) look(list []named) []shown {
-	all, next := make([]shown, len(list)), make(chan int)
+	all := make([]shown, len(list))
+	each(list, func(i int, h named) { all[i] = s.rowOf(h) })
+	return all
+}
+
+// each does something with homes, some at once.
+func each(list []named, do func(i int, h named)) {
+	next := make(chan int)
 	var wg sync.WaitGroup
 	for range min(4, len(list)) {
 		wg.Go(func() {
 			for i := range next {
-				all[i] = s.rowOf(list[i])
+				do(i, list[i])
 			}
 		})
 	}
@@ -85,7 +92,6 @@ func (s *Server) look(list []named) []shown {
 	}
 	close(next)
 	wg.Wait()
-	return all
 }
 
 // keep looks at the homes now and then, so that whoever comes finds most of it done.

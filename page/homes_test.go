@@ -52,7 +52,7 @@ func many(t testing.TB, homes, cycles int) (folder string) {
 		if err := slot.Settle(schedule.Result{Cycle: id, Exit: exit}); err != nil {
 			t.Fatal(err)
 		}
-		line := `{"v":1,"seq":%d,"event":"reply","text":"x","usage":{"input":1000,"output":10}}` + "\n"
+		line := `{"v":1,"seq":%d,"event":"reply","text":"x","model":"m","usage":{"input":1000,"output":10}}` + "\n"
 		write(first.Journal(id), strings.Repeat(fmt.Sprintf(line, 1), 8)+`{"v":1,"seq":9,"event":"sleep","outcome":"done","exit":0,"task":"claimed"}`+"\n")
 		write(first.Before(id), "goals: [watch]\n")
 		write(first.After(id), "goals: [watch]\nnotes: x\n")
@@ -131,6 +131,30 @@ func TestStanding(t *testing.T) {
 	}
 	if code, text := r.ask(http.MethodGet, "/h/a%20home%20000?since=yesterday", nil); code != http.StatusBadRequest {
 		t.Error(code, text)
+	}
+}
+
+// TestCost shows what homes used by day, model and home, and why one could not be read.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	folder := many(t, 3, 2)
+	if err := os.WriteFile(home.Home{Dir: filepath.Join(folder, "a home 001")}.Config(), []byte("loop: {}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, folder, View)
+	for path, wants := range map[string][]string{
+		"/cost":                  {"a home 001: read rouse.yaml", "0.0352 EUR", ">32000<", `scope="row">m</th>`, `scope="row">a home 002</th>`, "Tokens of each day", "<svg"},
+		"/h/a%20home%20002/cost": {"0.0176 EUR", ">16000<", "limit of a day: 200000", "What each day cost, in EUR"},
+	} {
+		text := r.get(path)
+		for _, want := range wants {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in %s", want, text)
+			}
+		}
+	}
+	if code, _ := r.ask(http.MethodGet, "/cost?since=yesterday", nil); code != http.StatusBadRequest {
+		t.Error(code)
 	}
 }
 

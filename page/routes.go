@@ -8,6 +8,7 @@ func nav() []part {
 	return []part{
 		{"Home", ""},
 		{"Cycles", "cycles"},
+		{"Cost", "cost"},
 		{"Approvals", "approvals"},
 		{"Observations", "observations"},
 		{"Notebooks", "notebooks"},
@@ -21,6 +22,8 @@ func nav() []part {
 func looks() map[string]func(*visit) (sheet, error) {
 	return map[string]func(*visit) (sheet, error){
 		"/{$}":                                             (*visit).listHomes,
+		"/cost":                                            (*visit).costs,
+		"/h/{home}/cost":                                   (*visit).showCost,
 		"/h/{home}":                                        (*visit).showHome,
 		"/h/{home}/observations":                           (*visit).listObservations,
 		"/h/{home}/observations/{id}":                      (*visit).showObservation,
