@@ -154,28 +154,27 @@ func charges(rows map[[2]string]budget.Row) (list []charge) {
 	return list
 }
 
-// draw draws tokens and, in one currency, money by day.
+// draw draws tokens by day, and money where all of it is in one currency.
 func (b *bill) draw() {
 	var tokens, money []chart.Bar
-	unit, sum := "", budget.Money(0)
+	unit, mixed := "", false
 	for _, d := range b.Days {
-		used := float64(d.Input + d.Output)
-		tokens = append(tokens, chart.Bar{Label: d.Key[5:], Title: fmt.Sprintf("%s: %.0f tokens", d.Key, used), Value: used})
-		money = append(money, chart.Bar{Label: d.Key[5:], Title: fmt.Sprintf("%s: %s %s", d.Key, d.Money, d.Currency), Value: float64(d.Money) / 1e9})
-		if sum += d.Money; unit == "" {
-			unit = d.Currency
-		} else if unit != d.Currency {
-			return // amounts that cannot be compared stand in the tables
+		if n := len(tokens); n == 0 || tokens[n-1].Label != d.Key[5:] {
+			tokens, money = append(tokens, chart.Bar{Label: d.Key[5:]}), append(money, chart.Bar{Label: d.Key[5:]})
 		}
+		t, m := &tokens[len(tokens)-1], &money[len(money)-1]
+		if t.Value += float64(d.Input + d.Output); d.Money > 0 {
+			m.Value, mixed, unit = m.Value+float64(d.Money)/1e9, mixed || unit != "" && unit != d.Currency, d.Currency
+		}
+		t.Title, m.Title = fmt.Sprintf("%s: %.0f tokens", d.Key, t.Value), fmt.Sprintf("%s: %.4f %s", d.Key, m.Value, unit)
 	}
-	if len(tokens) == 0 {
-		return
+	limit := func(n, scale float64) chart.Line {
+		return chart.Line{Label: fmt.Sprintf("limit of a day: %.9g", n/scale), Value: n / scale}
 	}
-	limit := func(n int64, scale float64) chart.Line {
-		return chart.Line{Label: fmt.Sprintf("limit of a day: %g", float64(n)/scale), Value: float64(n) / scale}
+	if len(tokens) > 0 {
+		b.Tokens = chart.Bars("Tokens of each day that had cycles", tokens, limit(float64(b.limit.Tokens), 1))
 	}
-	b.Tokens = chart.Bars("Tokens of each day that had cycles", tokens, limit(int64(b.limit.Tokens), 1))
-	if sum > 0 {
-		b.Money = chart.Bars("What each day cost, in "+unit, money, limit(int64(b.limit.Money), 1e9))
+	if unit != "" && !mixed {
+		b.Money = chart.Bars("What each day cost, in "+unit, money, limit(float64(b.limit.Money), 1e9))
 	}
 }
