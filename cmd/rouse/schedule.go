@@ -9,17 +9,19 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rouse/agent"
+	"rouse/agent/config"
 	"rouse/setup"
 )
 
 func (a *app) newSchedule() *cobra.Command {
-	limit := 4
+	limit, shows := 4, false
 	c := &cobra.Command{
 		Use:   "schedule [HOME|FOLDER]...",
 		Short: "Stay in the foreground and wake homes as their schedules say",
@@ -34,13 +36,24 @@ Exit codes: 0, 1 if it cannot go on, 2 usage, 130 or 143 a signal ended it.`,
 		Example: `  rouse schedule
   rouse schedule ~/agents --limit 8`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return a.schedule(args, limit) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if !shows {
+				return a.schedule(args, limit, nil)
+			}
+			set, err := a.served(c, config.Serve{}, args)
+			if err != nil {
+				return usage(err)
+			}
+			return a.schedule(args, limit, &set)
+		},
 	}
 	c.Flags().IntVar(&limit, "limit", limit, "how many homes may be awake at once")
+	c.Flags().BoolVar(&shows, "serve", false, "also show the homes in a browser, as rouse serve does")
 	return c
 }
 
-func (a *app) schedule(dirs []string, limit int) error {
+// schedule wakes homes until a signal comes, and shows them as set says, unless that is nil.
+func (a *app) schedule(dirs []string, limit int, set *config.Serve) error {
 	if limit < 1 {
 		return usage(errors.New("--limit must be above 0"))
 	}
@@ -72,10 +85,25 @@ func (a *app) schedule(dirs []string, limit int) error {
 	}
 	ctx, stop := untilSignal()
 	defer stop()
+	defer a.beside(ctx, set, dirs, w.Say)()
 	if err := s.Run(ctx); err != nil {
 		return err
 	}
 	return ended(ctx)
+}
+
+// beside shows homes until done is called. That it cannot is said, and keeps no home from waking.
+func (a *app) beside(ctx context.Context, set *config.Serve, dirs []string, say func(dir, text string)) (done func()) {
+	ctx, end := context.WithCancel(ctx)
+	var page sync.WaitGroup
+	if set != nil {
+		page.Go(func() {
+			if err := a.serve(ctx, *set, dirs); err != nil {
+				say("the page", err.Error())
+			}
+		})
+	}
+	return func() { end(); page.Wait() }
 }
 
 // ended is the error of what a signal has ended.
