@@ -40,24 +40,21 @@ func (r Report) Part(cycle func(id string) template.HTML) (template.HTML, error)
 
 func parsed(cycle func(id string) template.HTML) (*template.Template, error) {
 	return template.New("report").Funcs(template.FuncMap{
-		"cycle":    cycle,
-		"line":     func(n int, s string) string { return text.Line(s, n) },
-		"when":     clock,
-		"strip":    func(slots []setup.Slot) template.HTML { return Strip(slots, true) },
-		"bars":     Report.Bars,
-		"slots":    SlotWords,
-		"keys":     func(r Report) []Key { return Keys(r.Memory, 0) },
-		"last":     func(r Report, lines []string) []string { return last(lines, 30, r.diff()) },
-		"newest":   newestCycles,
+		"cycle": cycle,
+		"line":  func(n int, s string) string { return text.Line(s, n) },
+		"when":  clock,
+		"strip": func(slots []setup.Slot) template.HTML { return Strip(slots, true) },
+		"bars":  Report.Bars,
+		"slots": SlotWords,
+		"keys":  func(r Report) []Key { return Keys(r.Memory, 0) },
+		"last":  func(r Report, lines []string) []string { return last(lines, 30, r.diff()) },
+		"newest": func(list []agent.Summary) []agent.Summary { // first
+			list = slices.Clone(list[max(0, len(list)-30):])
+			slices.Reverse(list)
+			return list
+		},
 		"newestOf": func(kind string, r Report) []Said { return r.newest(kind) },
 	}).Parse(htmlPage)
-}
-
-// newestCycles are those that are named, the newest first.
-func newestCycles(list []agent.Summary) []agent.Summary {
-	list = slices.Clone(list[max(0, len(list)-30):])
-	slices.Reverse(list)
-	return list
 }
 
 // Strip draws the newest slots, if titles are wanted with what became of each.

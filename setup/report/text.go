@@ -48,7 +48,7 @@ func (r Report) Text(w io.Writer, paint func(tone, text string) string) {
 	p.row("cycles", "%s", p.tally(r.Tally))
 	some(p, r.Problems, 50, "", func(s string) { p.line("attention", Bad, s) })
 	some(p, r.Approvals, shownLines, "rouse approvals", p.approval)
-	some(p, r.Failures, shownLines, "rouse cycles", func(f Failure) { p.line("failed", "", f.String()) })
+	some(p, r.Failures, shownLines, "rouse cycles", func(f Failure) { p.line("failed", "", f.Cycle+times(f.Count)+"  "+f.Why) })
 	some(p, r.Missed(false), shownLines, "rouse report --json", func(c Call) { p.line("call", "", c.String()) })
 	p.line("trust", "", r.Trust())
 	some(p, r.Doubts, shownLines, "rouse report --json", func(d Doubt) { p.line("doubt", Warn, d.Cycle+"  "+d.Text) })
@@ -218,9 +218,6 @@ func (r Report) Trust() string {
 		return fmt.Sprintf("%d proven by checks, %d on the model's word alone: docs/checks.md", t.Proven, t.Claimed)
 	}
 }
-
-// String is it in words.
-func (f Failure) String() string { return f.Cycle + times(f.Count) + "  " + f.Why }
 
 // String is it in words.
 func (c Call) String() string {

@@ -37,7 +37,7 @@ func Now() time.Time { return time.Date(2026, 11, 22, 9, 0, 0, 0, time.Local) }
 
 // Names of the homes, in their order.
 const (
-	Broken = "broken" // its configuration is wrong since Friday
+	Broken = "broken" // its configuration is wrong
 	Press  = "press"  // everything happens here
 	Quiet  = "quiet"  // all is well here, and nothing happens
 )
@@ -168,24 +168,30 @@ func (w *week) open(url string) *setup.Setup {
 	return s
 }
 
+func (w *week) agent(s *setup.Setup) *agent.Agent {
+	w.t.Helper()
+	ag, err := s.Agent()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ag.Approvals = s.Approvals() // without walls there would be none; this model writes none itself
+	return ag
+}
+
 // due is what cron does each minute.
 func (w *week) due(with func(*agent.Agent), url string) {
 	w.t.Helper()
 	s := w.open(url)
 	err := s.RunDue(func(slot schedule.Slot) setup.Ran {
-		ag, err := s.Agent()
-		if err != nil {
-			s.Alarm(err)
-			return setup.Ran{Err: err, Exit: 2}
-		}
-		ag.Task, ag.Approvals = slot.Task, s.Approvals() // the model here writes none itself
+		ag := w.agent(s)
+		ag.Task = slot.Task
 		ag.Checks.Task = check.Items(slot.Check)
 		if with != nil {
 			with(ag)
 		}
 		r, err := ag.RunOnce(context.Background())
 		if err != nil {
-			return setup.Ran{Report: r, Err: err, Exit: 1}
+			r.Exit, r.Err = 1, err
 		}
 		return setup.Ran{Report: r, Exit: r.Exit, Err: r.Err}
 	})
@@ -198,12 +204,8 @@ func (w *week) due(with func(*agent.Agent), url string) {
 func (w *week) killed(actions ...string) {
 	w.t.Helper()
 	w.model(actions, func(url string) {
-		s := w.open(url)
-		ag, err := s.Agent()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		ag.Approvals, ag.Task = s.Approvals(), "look at the numbers"
+		ag := w.agent(w.open(url))
+		ag.Task = "look at the numbers"
 		ag.Watch = func(e journal.Event) {
 			if _, over := e.Data.(*journal.Result); over {
 				runtime.Goexit()
