@@ -11,10 +11,10 @@ import (
 )
 
 // maxScanned is how much of a line [Scan] gives, in bytes.
-const maxScanned = 1 << 20
+const maxScanned = 256 << 10
 
 // Mark is where a line of a journal is, and what it is about. Of the line itself at most
-// the first MiB is there, and only until the next.
+// the first 256 KiB are there, and only until the next.
 type Mark struct {
 	Number   int   // in the file, from 1
 	At, Size int64 // in bytes
@@ -22,9 +22,6 @@ type Mark struct {
 	Step     int // of the call that it is about, 0 for none
 	Line     []byte
 }
-
-// Whole says whether all of the line is there.
-func (m Mark) Whole() bool { return int64(len(m.Line)) == m.Size }
 
 // Scan finds the lines of a journal of any size, in little memory: it does not parse them,
 // and whether they are whole is for who does. It passes over those that are no event.
@@ -77,13 +74,14 @@ func head(line []byte) (event string, step int) {
 	return h.Event, h.Step
 }
 
-// Spent is the usage of a reply and the model that gave it, from the end of its line.
-func (m Mark) Spent() (model string, used Usage) {
+// Spent is the usage of a reply and the model that gave it, from the end of its line: ok
+// says whether that is there.
+func (m Mark) Spent() (model string, used Usage, ok bool) {
 	i := bytes.LastIndex(m.Line, []byte(`"usage":{`))
-	if i < 0 || !m.Whole() {
-		return "", used
+	if i < 0 || int64(len(m.Line)) < m.Size {
+		return "", used, false
 	}
 	var d Reply
-	_ = json.Unmarshal(append([]byte{'{'}, m.Line[i:]...), &d) // it is zero
-	return d.Model, d.Usage
+	err := json.Unmarshal(append([]byte{'{'}, m.Line[i:]...), &d)
+	return d.Model, d.Usage, err == nil
 }
