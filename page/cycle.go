@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"strconv"
 	"time"
@@ -24,7 +25,7 @@ type cycleData struct {
 	Before, After int
 	Money         string
 	Currency      string
-	Gone          bool   // the journal
+	Gone          string // why there is no journal
 	Live          string // where more rows come from
 	Ended         *journal.Sleep
 }
@@ -40,12 +41,11 @@ func (v *visit) showCycle() (sheet, error) {
 	}
 	data := &cycleData{Path: v.path("cycles", id)}
 	data.Summary, err = agent.SummaryOf(v.home.Home, id)
-	if errors.Is(err, fs.ErrNotExist) {
-		data.Gone = true
-		return sheet{template: "cycle", title: "Cycle " + id, data: data}, nil
-	}
 	if err != nil {
-		return sheet{}, err
+		if data.Gone = v.hide(err.Error()); errors.Is(err, fs.ErrNotExist) {
+			data.Gone = "it was removed"
+		}
+		return sheet{template: "cycle", title: "Cycle " + id, data: data}, nil
 	}
 	data.Attention = data.Summary.Attention(v.home.Home)
 	if last, err := journal.Last(v.home.Home.Journal(id)); err == nil {
@@ -108,6 +108,9 @@ func (v *visit) drawing(id string) (*drawing, error) {
 		}
 		d.file, err = os.Open(v.home.Home.Journal(id))
 	}
+	if err != nil {
+		err = wrong{http.StatusNotFound, err}
+	}
 	return d, err
 }
 
@@ -142,19 +145,21 @@ func (d *drawing) cost(model string, used journal.Usage) (budget.Money, bool) {
 // spending adds up what requests cost.
 type spending struct {
 	*drawing
-	money    budget.Money
-	unpriced bool
+	money   budget.Money
+	unknown bool
 }
 
-func (s *spending) add(model string, used journal.Usage) {
+// add takes in a line with a reply.
+func (s *spending) add(m journal.Mark) {
+	model, used, known := m.Spent()
 	cost, ok := s.cost(model, used)
 	s.money += cost
-	s.unpriced = s.unpriced || !ok
+	s.unknown = s.unknown || !ok || !known
 }
 
 func (s *spending) String() string {
-	if s.unpriced {
-		return "no price"
+	if s.unknown {
+		return "not known"
 	}
 	return money(s.money)
 }

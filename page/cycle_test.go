@@ -119,7 +119,11 @@ func TestWaterfall(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "agent", "scratchpad", told+"_before.yaml"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want(t, r.get(cyclePath), "log was removed")
+	want(t, r.get(cyclePath), "it was removed")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want(t, r.get(cyclePath), "no log of what it did")
 }
 
 // half leaves a line in a journal as a process does that is killed.

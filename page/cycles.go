@@ -90,7 +90,7 @@ func (v *visit) spent(id string) (money, currency string) {
 	s := &spending{drawing: d}
 	for m := range journal.Scan(d.file) {
 		if m.Event == "reply" {
-			s.add(m.Spent())
+			s.add(m)
 		}
 	}
 	return s.String(), d.prices.Currency

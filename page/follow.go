@@ -78,7 +78,7 @@ func (s *stream) rows(d *drawing, after int) error {
 		return err
 	}
 	w := &waterfall{}
-	for m, err := range journal.Scan(&journal.Growing{File: d.file, Follow: true, Owner: d.owner, Wait: s.wait}) {
+	for m, err := range journal.Scan(&journal.Growing{File: d.file, Follow: d.owner.PID != 0, Owner: d.owner, Wait: s.wait}) {
 		if err != nil {
 			return err
 		}

@@ -118,12 +118,10 @@ func TestLive(t *testing.T) {
 // TestStreams: their number is bounded, and what one keeps is.
 func TestStreams(t *testing.T) {
 	t.Parallel()
-	folder, add := tale(t, proc.Identity{PID: 1, Boot: "another"})
+	folder, add := tale(t, proc.Identity{})
 	add(call(1, "x", "y")...)
 	r := serve(t, folder, View)
-	r.listen(cyclePath+"/events", "", func(e event) bool {
-		return e.name != "end" // as its process is not there
-	})
+	r.listen(cyclePath+"/events", "", func(e event) bool { return e.name != "end" }) // as nobody writes it
 	r.streams.Store(mostStreams)
 	if code := r.listen(cyclePath+"/events", "", func(event) bool { return true }); code != http.StatusServiceUnavailable {
 		t.Errorf("one more stream: %d", code)

@@ -31,6 +31,7 @@ type row struct {
 
 	began, ended time.Time
 	ruled        string // what the policy said
+	carried      bool   // it was begun
 }
 
 // drawing is what rows need to be shown.
@@ -67,13 +68,11 @@ func (d *drawing) row(l *lines, open bool) row {
 		r.State, r.Class = "running", "warn"
 	case r.State == "" && r.Iteration > 0:
 		r.State, r.Class = "no answer", "bad"
-	case r.State == "" && r.Step > 0:
+	case r.State == "" && r.carried:
 		r.State, r.Class = "unknown outcome", "bad"
 		r.Said = append(r.Said, "the cycle ended while it ran: whether it did its work is not known, and it is not repeated")
 	}
-	if r.What == "" {
-		r.What = "?"
-	}
+	r.What = cmp.Or(r.What, "?")
 	r.Start = took(r.began.Sub(d.zero))
 	if r.Class != "" && !open {
 		r.Length = took(r.ended.Sub(r.began))
@@ -124,7 +123,7 @@ func (d *drawing) take(r *row, e journal.Event) {
 		r.Said = append(r.Said, "model: "+cmp.Or(p.Model, d.model))
 	case *journal.Intent:
 		d.step(r, p.Step)
-		r.What, r.Text = p.Tool, string(p.Args)
+		r.What, r.Text, r.carried = p.Tool, string(p.Args), true
 		if p.Approval != "" {
 			r.Said = append(r.Said, "approved as "+p.Approval)
 		}
@@ -175,7 +174,7 @@ func (d *drawing) other(r *row, e journal.Event) {
 		r.Said = append(r.Said, kind+": "+said)
 		return
 	}
-	if r.What, r.Text = kind, said; kind == "warn" || kind == "limit" {
+	if r.What, r.Text = cmp.Or(kind, e.Header.Event), said; kind == "warn" || kind == "limit" {
 		r.State, r.Class = "look", "warn"
 	}
 }

@@ -20,7 +20,7 @@ type waterfall struct {
 	last   int // line
 	asking *lines
 	calls  map[int]*lines // that have no result yet, by their step
-	spent  func(model string, used journal.Usage)
+	spent  func(reply journal.Mark)
 }
 
 // lines are those of a row.
@@ -52,7 +52,7 @@ func (w *waterfall) row(m journal.Mark) (r *lines) {
 		r = w.asking
 	case "reply":
 		if w.spent != nil {
-			w.spent(m.Spent())
+			w.spent(m)
 		}
 		r, w.asking = w.asking, nil
 	case "note", "policy", "approval", "origin", "intent", "started", "refused", "result":
