@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -235,14 +236,19 @@ func (r *kept) addCost(g *overview, s *setup.Setup, newest *agent.Summary) error
 	if err != nil {
 		return err
 	}
-	rows, err := budget.Usage(s.Home, "cycle", s.ModelName(), prices, r.day.after, nil)
-	if err != nil {
-		return err
+	after := newest.Cycle + "!" // which comes before the next cycle
+	if newest.Outcome == agent.Awake {
+		after = newest.Cycle // what it uses counts when it has ended
 	}
-	used := budget.Total(append(rows, r.day.used))
-	if newest.Outcome != agent.Awake {
-		r.day.after, r.day.used = max(day, newest.Cycle+"!"), used // which comes before the next cycle
+	if after > r.day.after {
+		rows, err := budget.Usage(s.Home, "cycle", s.ModelName(), prices, r.day.after, nil)
+		if err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, func(row budget.Row) bool { return row.Key >= after })
+		r.day.after, r.day.used = after, budget.Total(append(rows, r.day.used))
 	}
+	used := r.day.used
 	g.Cost, g.Limits = costWords(used, prices.Currency), meters(s.Config.Limits.Day, used, prices.Currency)
 	return nil
 }

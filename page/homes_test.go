@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"rouse/agent"
 	"rouse/agent/schedule"
 	"rouse/home"
 	"rouse/internal/sse"
@@ -155,6 +156,31 @@ func TestCost(t *testing.T) {
 	}
 	if code, _ := r.ask(http.MethodGet, "/cost?since=yesterday", nil); code != http.StatusBadRequest {
 		t.Error(code)
+	}
+}
+
+// TestToday: each cycle of the day counts once, however often it is looked, and one that is awake when it has ended.
+func TestToday(t *testing.T) {
+	h := home.Home{Dir: t.TempDir()}
+	if err := os.Mkdir(h.Logs(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := setup.Look(h, setup.Process{Now: func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.Local) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &kept{}
+	for _, step := range []struct{ cycle, outcome, want string }{
+		{"20261121_235959", "done", "0 tokens"}, {"20261122_000000", "done", "10 tokens"}, {"20261122_000000", "done", "10 tokens"}, {"20261122_080000", "done", "20 tokens"},
+		{"20261122_090000", agent.Awake, "20 tokens"}, {"20261122_090000", agent.Awake, "20 tokens"}, {"20261122_090000", "done", "30 tokens"},
+	} {
+		if err := os.WriteFile(h.Journal(step.cycle), []byte(`{"v":1,"seq":1,"event":"reply","text":"","usage":{"input":9,"output":1}}`+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		g := overview{}
+		if err := r.addCost(&g, s, &agent.Summary{Cycle: step.cycle, Outcome: step.outcome}); err != nil || g.Cost != step.want {
+			t.Errorf("%v: %s, %v", step, g.Cost, err)
+		}
 	}
 }
 
