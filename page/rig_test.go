@@ -28,9 +28,15 @@ type rig struct {
 // serve shows the homes in a folder.
 func serve(t testing.TB, dir string, role Role) *rig {
 	t.Helper()
+	return serveAt(t, dir, role, time.Now)
+}
+
+// serveAt does it at another time.
+func serveAt(t testing.TB, dir string, role Role, now func() time.Time) *rig {
+	t.Helper()
 	r := &rig{t: t}
 	r.Server = New(Options{
-		Dirs: []string{dir}, Now: time.Now, Open: open, Say: func(line string) { r.Said = append(r.Said, line) },
+		Dirs: []string{dir}, Now: now, Open: func(dir string) (*setup.Setup, error) { return openAt(dir, now) }, Say: func(line string) { r.Said = append(r.Said, line) },
 		Tokens: map[Role]string{View: "the token of those who look"},
 	})
 	web := httptest.NewServer(r.Handler())
@@ -45,12 +51,14 @@ func serve(t testing.TB, dir string, role Role) *rig {
 	return r
 }
 
-func open(dir string) (*setup.Setup, error) {
+func open(dir string) (*setup.Setup, error) { return openAt(dir, time.Now) }
+
+func openAt(dir string, now func() time.Time) (*setup.Setup, error) {
 	h, err := home.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	return setup.Open(h, setup.Process{Now: time.Now, Environ: []string{"PATH=/usr/bin:/bin"}})
+	return setup.Open(h, setup.Process{Now: now, Environ: []string{"PATH=/usr/bin:/bin"}})
 }
 
 // get is the page at a path, which must be there.
