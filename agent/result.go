@@ -24,6 +24,8 @@ type Result struct {
 	Task string
 	File string // in the workspace
 	To   []string
+	// Subject is that of the message; "" names the home and the file.
+	Subject string
 }
 
 // sendResults puts down what the task of a cycle made, before the cycle sleeps: one that is
@@ -44,7 +46,7 @@ func (a *Agent) sendResult(w *woken, r Result) {
 	ctx := context.Background()
 	m := notify.Message{
 		Key: "result " + w.id + " " + r.File, Kind: notify.Result, Cycle: w.id, To: r.To,
-		Subject: filepath.Base(a.Home.Dir) + ": " + r.File,
+		Subject: cmp.Or(r.Subject, filepath.Base(a.Home.Dir)+": "+r.File),
 	}
 	data, at, err := readResult(a.Workspace, r.File)
 	m.Sum = fmt.Sprintf("result %s %x", r.File, sha256.Sum256(data))

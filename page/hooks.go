@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 
 	"rouse/agent/hook"
 	"rouse/agent/inbox"
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/setup"
 )
@@ -60,7 +62,7 @@ func (s *Server) receive(h *setup.Setup, r *http.Request) (setup.Received, error
 	}
 	got, now, err := h.Receive(r.PathValue("hook"), r.Header, body)
 	if err == nil && now {
-		s.start(h)
+		s.start(h, got.ID)
 	}
 	return got, err
 }
@@ -109,9 +111,34 @@ func answer(w http.ResponseWriter, code int, got setup.Received, err error) {
 	}{got, "taken as " + got.ID + ": " + got.State})
 }
 
-// start begins a cycle for a hook, unless one is awake, which takes the task in.
-func (s *Server) start(h *setup.Setup) {
-	if err := h.RunApart(s.Program, s.Say); err != nil && !errors.Is(err, home.ErrAwake) {
-		s.Say("hook: " + h.Hidden().String(err.Error()))
+// start begins a cycle for a task. Where one is awake, which may be about to sleep, it does
+// so after that, unless that one took the task in.
+func (s *Server) start(h *setup.Setup, id string) {
+	err := h.RunApart(s.Program, s.Say)
+	if errors.Is(err, home.ErrAwake) {
+		go s.startLater(h, id)
+	} else if err != nil {
+		s.Say("hook: " + err.Error())
+	}
+}
+
+// A cycle that is awake is looked at so often, and for so long.
+const (
+	askAgain = time.Second
+	askFor   = time.Hour
+)
+
+func (s *Server) startLater(h *setup.Setup, id string) {
+	tick := time.NewTicker(askAgain)
+	defer tick.Stop()
+	for range askFor / askAgain {
+		<-tick.C
+		if disk.Holder(h.Home.Memory()) != 0 {
+			continue
+		}
+		if waits, err := inbox.Has(h.Home.Inbox(), id); waits && err == nil {
+			s.start(h, id)
+		}
+		return
 	}
 }

@@ -295,7 +295,7 @@ func (s *Setup) newBudget() (*budget.Budget, error) {
 // waking is what cycles and the schedule tell each other.
 func (s *Setup) waking() agent.Waking {
 	wake := s.Config.Cycle.NextWake
-	var results []agent.Result
+	results := s.hookResults()
 	for _, e := range s.Config.Schedule {
 		if e.Deliver.File != "" {
 			results = append(results, agent.Result{Task: e.Task, File: e.Deliver.File, To: e.Deliver.To})

@@ -31,7 +31,8 @@ type Received struct {
 	// State is "waiting", until a cycle takes the task in, then pending, current or completed
 	// as the memory has it, or gone.
 	State string `json:"state,omitempty"`
-	// Cycle took it in, and Verdict is the word on that cycle's task.
+	// Subject is that of what it makes, Cycle took it in, and Verdict is the word on that cycle's task.
+	Subject string `json:"subject,omitempty"`
 	Cycle   string `json:"cycle,omitempty"`
 	Verdict string `json:"verdict,omitempty"`
 }
@@ -70,7 +71,7 @@ func (s *Setup) Receive(name string, h http.Header, body []byte) (r Received, no
 	if had, err := s.Became(name, r.ID); err == nil && had.State != lost {
 		return had, false, nil
 	}
-	if r.Task, err = spec.Task(h.Get("Content-Type"), body); err != nil {
+	if r.Task, r.Subject, err = spec.Task(h.Get("Content-Type"), body); err != nil {
 		return r, false, err
 	}
 	item, err := s.TaskOf(r.Task, nil, "hook "+name)
@@ -175,4 +176,27 @@ func standing(m *scratchpad.State, task string) string {
 		return "completed"
 	}
 	return gone
+}
+
+// hookResults are what the tasks of hooks make that is delivered. Of two with one task the
+// later counts.
+func (s *Setup) hookResults() (list []agent.Result) {
+	for _, h := range s.Config.Hooks {
+		if h.Deliver.File == "" {
+			continue
+		}
+		notes, _ := filepath.Glob(s.received(h.Name, "*")) // whose pattern is fit
+		of := map[string]Received{}
+		for _, path := range notes {
+			var r Received
+			text, err := disk.ReadSmall(path, 2*inbox.MaxTask)
+			if err == nil && json.Unmarshal(text, &r) == nil && r.At.After(of[r.Task].At) {
+				of[r.Task] = r
+			}
+		}
+		for task, r := range of {
+			list = append(list, agent.Result{Task: task, File: h.Deliver.File, To: h.Deliver.To, Subject: r.Subject})
+		}
+	}
+	return list
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"rouse/agent/hook"
+	"rouse/agent/notify"
 	"rouse/internal/loopback"
 )
 
@@ -50,6 +51,9 @@ func (c *Config) checkHooks() error {
 	for i, h := range c.Hooks {
 		if err := h.Validate(); err != nil {
 			return fmt.Errorf("hooks[%d].%w", i, err)
+		}
+		if _, err := notify.Reach(c.Notify, h.Deliver.To); err != nil {
+			return fmt.Errorf("hooks[%d].deliver: %w", i, err)
 		}
 		if slices.ContainsFunc(c.Hooks[:i], func(other hook.Spec) bool { return other.Name == h.Name }) {
 			return fmt.Errorf("hooks[%d].name %s: another hook has it already", i, h.Name)

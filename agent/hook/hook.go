@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -63,8 +64,19 @@ type Spec struct {
 	Check any `yaml:"check"`
 	// Wake is now, to start a cycle at once, or slot, to leave it for the next one.
 	Wake string `yaml:"wake"`
+	// Deliver is what the task makes, sent to sinks of the home when it is done.
+	Deliver Deliver `yaml:"deliver"`
 	// PerHour bounds how many tasks are taken; 0 is 60.
 	PerHour int `yaml:"per_hour"`
+}
+
+// Deliver says where the file goes that a task makes.
+type Deliver struct {
+	File string   `yaml:"file"` // in the workspace
+	To   []string `yaml:"to"`   // names of sinks
+	// Subject is a template of the message's subject, as that of the task: where an answer
+	// belongs, such as the address or the thread that was sent.
+	Subject string `yaml:"subject"`
 }
 
 // fit is what a name has, which stands in an address.
@@ -84,6 +96,8 @@ func (s Spec) Validate() error {
 		return errors.New("secret_env is empty: name the variable with the secret that the sender has too")
 	case s.Wake != "" && s.Wake != "now" && s.Wake != "slot":
 		return fmt.Errorf("wake %.40q: use now or slot", s.Wake)
+	case s.Deliver.File == "" != (len(s.Deliver.To) == 0) || s.Deliver.File != "" && !filepath.IsLocal(s.Deliver.File):
+		return errors.New("deliver: write {file: a file in the workspace, to: [sinks]}")
 	case s.PerHour < 0:
 		return errors.New("per_hour must not be below 0")
 	}
@@ -92,7 +106,10 @@ func (s Spec) Validate() error {
 			return fmt.Errorf("check: %w", err)
 		}
 	}
-	_, err := s.parse()
+	_, err := parse(s.Template)
+	if err == nil {
+		_, err = parse(s.Deliver.Subject)
+	}
 	return err
 }
 

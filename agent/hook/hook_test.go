@@ -71,7 +71,7 @@ func TestTask(t *testing.T) {
 		{"", "", "{not json", "error: invalid character"},
 	} {
 		s := Spec{Name: "x", SecretEnv: "S", Template: c.template}
-		got, err := s.Task(c.kind, []byte(c.body))
+		got, _, err := s.Task(c.kind, []byte(c.body))
 		if want, fails := strings.CutPrefix(c.want, "error: "); fails {
 			if !errors.Is(err, ErrTask) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %q, %v, want %s", c.template, got, err, want)
