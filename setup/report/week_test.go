@@ -3,8 +3,6 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
-	"html"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,20 +11,6 @@ import (
 	"rouse/setup/report"
 	"rouse/setup/report/weektest"
 )
-
-// answers are what must be said to each question of docs/report.md, in every form.
-var answers = [][]string{
-	{"20261122_060100", "20261116_220100", "20261121_050100"},
-	{"connection refused", "rules.md is empty", "the disk was full", "test -s digest.md: exit code 1", "the cycle ended without sleeping"},
-	{"rules.md was removed or emptied", "http_get 127.0.0.1"},
-	{"plan", "obey ", "the digest of Sunday"},
-	{"half.txt", "from outside"},
-	{"3150", "0.253", "EUR", "day_money"},
-	{"slots were missed", "9 messages did not arrive at command false", "rouse approvals approve ", "curl -d @numbers"},
-	{"port 9 is refused", "denies it: not there", "waits for the operator's yes", "127.0.0.1"},
-	{"write the digest"},
-	{"20261115_220100"},
-}
 
 // TestWeek asks the ten questions after a bad week, of each form of the report.
 func TestWeek(t *testing.T) {
@@ -46,19 +30,12 @@ func TestWeek(t *testing.T) {
 	if err := report.HTML(&page, list); err != nil {
 		t.Fatal(err)
 	}
-	docs, err := os.ReadFile("../../docs/report.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	questions := regexp.MustCompile(`(?m)^\| (.*)\? \| (.*) \| (.*) \| (.*) \|$`).FindAllStringSubmatch(string(docs), -1)
-	if len(questions) != len(answers) {
-		t.Fatalf("%d questions", len(questions))
-	}
-	for i, q := range questions {
-		for form, said := range map[string]string{"text": rows(text.String(), q[2]), "JSON": keys(t, list[1], q[3]), "HTML": section(page.String(), q[4])} {
-			for _, want := range answers[i] {
+	_, middle, _ := strings.Cut(page.String(), `id="home-1"`)
+	for _, q := range weektest.Questions(t, "../..") {
+		for form, said := range map[string]string{"text": rows(text.String(), q.Rows), "JSON": keys(t, list[1], q.Keys), "HTML": weektest.Under(middle, q.Heading)} {
+			for _, want := range q.Answers {
 				if !strings.Contains(said, want) {
-					t.Errorf("%s? the %s does not say %q:\n%s", q[1], form, want, said)
+					t.Errorf("%s? the %s does not say %q:\n%s", q.Text, form, want, said)
 				}
 			}
 		}
@@ -106,12 +83,4 @@ func keys(t *testing.T, r report.Report, names string) (found string) {
 		}
 	}
 	return found
-}
-
-// section is the text below a heading of the home in the middle.
-func section(page, heading string) string {
-	_, page, _ = strings.Cut(page, `id="home-1"`)
-	_, page, _ = strings.Cut(page, "<h3>"+heading+"</h3>")
-	page, _, _ = strings.Cut(page, "<h3>")
-	return html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, ""))
 }
