@@ -22,7 +22,7 @@ func main() {
 	sizes := flag.String("observations", "", "measure observations of these `sizes` instead, such as 100MB,1GiB")
 	talk := flag.Bool("conversation", false, "measure long conversations instead")
 	flag.Parse()
-	parts := []func(programs, int) error{binary, firstRequest, start, coldCycle, walls, historyCost, replayCost, oldCycles, searching}
+	parts := []func(programs, int) error{binary, firstRequest, start, coldCycle, walls, watched, historyCost, replayCost, oldCycles, searching}
 	if *sizes != "" {
 		parts = []func(programs, int) error{func(p programs, _ int) error { return observations(p, *sizes) }}
 	}

@@ -3,8 +3,13 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	images "image"
+	"image/color"
+	"image/draw"
+	pngs "image/png"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +28,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"rouse/agent/approval"
+	"rouse/internal/proc"
 	"rouse/internal/sweep"
 	"rouse/setup"
 	"rouse/setup/report/weektest"
@@ -46,7 +52,7 @@ func browse(t *testing.T, folder string, now func() time.Time) *tab {
 	}
 	b := &tab{rig: serveAt(t, folder, Act, now)}
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Flag("no-proxy-server", true))...)
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Flag("no-proxy-server", true), chromedp.Flag("js-flags", "--expose-gc"), chromedp.Flag("enable-precise-memory-info", true))...)
 	t.Cleanup(stop)
 	b.ctx, stop = chromedp.NewContext(ctx)
 	t.Cleanup(stop)
@@ -116,6 +122,18 @@ func eval[T any](b *tab, script string) T {
 		b.t.Fatalf("%.100s: %v", script, err)
 	}
 	return v
+}
+
+// await waits until that is so in the page, which may be another one by then.
+func (b *tab) await(so string) {
+	b.t.Helper()
+	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("document.readyState == 'complete' && !!("+so+")")); ok {
+			return
+		} else if time.Now().After(until) {
+			b.t.Fatal(so, err)
+		}
+	}
 }
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
@@ -214,16 +232,41 @@ func TestBrowser(t *testing.T) {
 	t.Logf("%d pages, seen %d times", len(seen), n)
 }
 
-// picture puts down what is seen.
+// picture is of the whole page.
 func (b *tab) picture(name string) {
 	b.t.Helper()
 	data, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-	if err == nil {
-		err = os.WriteFile(name, data, 0o600)
+	must(b.t, err)
+	must(b.t, os.WriteFile(name, data, 0o600))
+}
+
+// TestPicture makes that of docs, small by few colours, where $ROUSE_PICTURE says.
+func TestPicture(t *testing.T) {
+	name := os.Getenv("ROUSE_PICTURE")
+	if name == "" {
+		t.Skip("to make it: ROUSE_PICTURE=../docs/page.png go test -run TestPicture ./page")
 	}
-	if err != nil {
-		b.t.Fatal(err)
+	b := browse(t, week(t), weektest.Now)
+	b.see(look{"light", 1200})
+	b.open("/h/press?since=7d")
+	eval[int](b, "document.querySelector('main .quiet').textContent = '/home/you/agents/press', 1") // wherever the test has it
+	data, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	must(t, err)
+	full, err := pngs.Decode(bytes.NewReader(data))
+	must(t, err)
+	often := map[color.Color]int{}
+	for i := range full.Bounds().Dx() * full.Bounds().Dy() {
+		often[full.At(i%full.Bounds().Dx(), i/full.Bounds().Dx())]++
 	}
+	colours := slices.SortedFunc(maps.Keys(often), func(a, b color.Color) int { return often[b] - often[a] })
+	small := images.NewPaletted(full.Bounds(), colours[:min(len(colours), 32)])
+	draw.Draw(small, small.Bounds(), full, images.Point{}, draw.Src)
+	var out bytes.Buffer
+	must(t, (&pngs.Encoder{CompressionLevel: pngs.BestCompression}).Encode(&out, small))
+	if out.Len() > 60_000 {
+		t.Errorf("%d bytes", out.Len())
+	}
+	must(t, os.WriteFile(name, out.Bytes(), 0o600))
 }
 
 // TestKeys reaches a call that waits, and approves it, by keys alone. What has the focus is seen.
@@ -250,13 +293,7 @@ func TestKeys(t *testing.T) {
 	enter := func(then string) {
 		t.Helper()
 		b.do(chromedp.KeyEvent("\r"))
-		for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			if ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool]("document.readyState == 'complete' && !!("+then+")")); ok {
-				return
-			} else if time.Now().After(until) {
-				t.Fatal(then, err)
-			}
-		}
+		b.await(then)
 	}
 	to("#main")
 	enter(`document.activeElement.id == 'main'`)
@@ -322,6 +359,31 @@ func TestInert(t *testing.T) {
 	default:
 	}
 	t.Logf("%d pages, of which %d show what would hide: %s", len(elements), hidden, slices.Sorted(maps.Keys(elements)))
+}
+
+// TestGrowth: the page of a cycle that goes on and on has its newest rows, and grows no more.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	folder, add := tale(t, proc.Self())
+	b := browse(t, folder, time.Now)
+	b.open(cyclePath)
+	written := 0
+	heap := func(events int) int {
+		for ; written < events; written += 4 {
+			add(call(written/4+1, fmt.Sprintf("call %d.", written+4), "x")...)
+		}
+		b.await(fmt.Sprintf("document.querySelector('tbody').textContent.includes('call %d.')", events))
+		if rows := eval[int](b, "document.querySelectorAll('tbody tr').length"); rows > 500 {
+			t.Errorf("%d rows after %d events", rows, events)
+		}
+		return eval[int](b, "gc(), performance.memory.usedJSHeapSize")
+	}
+	most := sweep.Of(2000, 10_000, 10_000)
+	few, many := heap(1000), heap(most)
+	t.Logf("%d KB of heap after 1000 events, %d after %d", few>>10, many>>10, most)
+	if many > few*3/2 {
+		t.Errorf("%d bytes of heap after 1000 events, %d after %d", few, many, most)
+	}
 }
 
 func must(t testing.TB, err error) {
