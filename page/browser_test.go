@@ -169,10 +169,19 @@ var leaves = map[string]bool{
 	"/h/{home}/cycles/{cycle}/requests/{request}/body": true, "/h/{home}/notebooks/{name}/{cell}/picture/{n}": true, "/h/{home}/notebooks/{name}/{cell}/table": true,
 }
 
+// wide skips what takes a browser long.
+func wide(t *testing.T) {
+	t.Helper()
+	if sweep.Of(true, false, false) {
+		t.Skip("a browser takes many seconds for it: ROUSE_SWEEP=wide")
+	}
+}
+
 // TestBrowser shows every page to a real browser, in both schemes and two widths: nothing is wider than the
 // window, and axe finds nothing that people could not see, hear or reach.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
+	wide(t)
 	axe, err := os.ReadFile(filepath.Join("..", "tools", "mcp", "testdata", "npm", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Skip("axe is not installed: run npm ci --ignore-scripts in tools/mcp/testdata/npm")
@@ -297,6 +306,7 @@ func TestKeys(t *testing.T) {
 // TestInert: what an agent writes is text on every page, and adds no element to it, whatever field it is in.
 func TestInert(t *testing.T) {
 	t.Parallel()
+	wide(t)
 	hit := make(chan string, 100)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hit <- r.URL.Path }))
 	defer elsewhere.Close()
