@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
+	"rouse/agent"
 	"rouse/agent/pause"
 	"rouse/internal/disk"
 	"rouse/internal/text"
@@ -17,6 +19,8 @@ import (
 type actions struct {
 	Home, Paused string // why, if it is
 	Awake        bool
+	Rests        string   // until when, after failures
+	Undo         bool     // there is a rewind to undo
 	Cycles       []string // the newest
 }
 
@@ -31,6 +35,9 @@ func (f frame) Actions() *actions {
 		a.Paused = f.visit.hide(why)
 	}
 	a.Cycles, _ = h.Cycles(20) // none is shown where none can be read
+	list, _ := agent.Summaries(h, 20)
+	a.Undo = slices.ContainsFunc(list, func(c agent.Summary) bool { return c.Rewound != "" })
+	a.Rests = f.visit.home.Resting()
 	return a
 }
 

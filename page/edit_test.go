@@ -120,7 +120,7 @@ func TestRewind(t *testing.T) {
 	}
 	press(url.Values{"cycle": {id}, "seen": {"0"}}, 409)
 	press(url.Values{"cycle": {"../" + id}}, 404)
-	press(url.Values{"undo": {"yes"}}, 500) // nothing was rewound yet
+	press(url.Values{"undo": {"yes"}}, 422) // nothing was rewound yet
 	unlock, err := s.Home.Lock()
 	if err != nil {
 		t.Fatal(err)
@@ -130,6 +130,9 @@ func TestRewind(t *testing.T) {
 	page = press(url.Values{"cycle": {id}, "seen": {inForm(t, page, seenField)}}, 200)
 	if memory() == was || !strings.Contains(page, "put back to what was before cycle "+id) {
 		t.Errorf("%s", page)
+	}
+	if !strings.Contains(r.get("/h/h"), "Show what undoes the last rewind") {
+		t.Error("there is a rewind to undo, and no button for it")
 	}
 	page = press(url.Values{"undo": {"yes"}}, 200)
 	press(url.Values{"undo": {"yes"}, "seen": {inForm(t, page, seenField)}}, 200)

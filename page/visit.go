@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"rouse/home"
 	"rouse/internal/text"
@@ -82,29 +83,40 @@ func (v *visit) answer(a sheet, err error) {
 		return
 	case err != nil && a.template == "":
 		a = sheet{template: "error", title: "This did not work", data: v.hide(err.Error())}
+		if errors.As(err, new(unopened)) {
+			a.title = v.name + " cannot be opened"
+		}
 	case a.to != "":
 		v.doors.say(v.cookie(v.Request), v.hide(a.said))
 		http.Redirect(v.w, v.Request, a.to, http.StatusSeeOther)
 		return
 	}
-	f := frame{Home: v.name, Role: v.who.role, Path: v.URL.Path, Said: v.doors.say(v.cookie(v.Request), ""), visit: v}
+	f := frame{Role: v.who.role, Path: v.URL.Path, Said: v.doors.say(v.cookie(v.Request), ""), visit: v}
+	if v.home != nil || code(err) == http.StatusForbidden {
+		f.Home = v.name // which has pages to lead to
+	}
 	v.show(v.w, code(err), a, f)
 }
 
-// code is that of an answer with an error.
+// code is that of an answer with an error: what the machine refuses is the server's failure, all else
+// is what the files of a home say, and a person can mend.
 func code(err error) int {
 	w, ok := errors.AsType[wrong](err)
 	switch {
 	case err == nil:
 		return http.StatusOK
+	case errors.As(err, new(unopened)):
+		return http.StatusUnprocessableEntity
 	case ok:
 		return w.code
 	case errors.Is(err, fs.ErrNotExist):
 		return http.StatusNotFound
 	case errors.Is(err, home.ErrAwake):
 		return http.StatusConflict
+	case errors.As(err, new(syscall.Errno)) && !errors.Is(err, fs.ErrPermission):
+		return http.StatusInternalServerError
 	}
-	return http.StatusInternalServerError
+	return http.StatusUnprocessableEntity
 }
 
 // hide takes secrets out of what is said about a home.
@@ -161,12 +173,22 @@ func (s *Server) homes() (list []named, err error) {
 	return list, err
 }
 
+// unopened is why a home that is there cannot be opened.
+type unopened struct{ error }
+
+// Unwrap gives the cause.
+func (e unopened) Unwrap() error { return e.error }
+
 // find opens the home that has a name.
 func (s *Server) find(name string) (*setup.Setup, error) {
 	list, err := s.homes()
 	for _, h := range list {
 		if h.Name == name {
-			return s.Open(h.Dir)
+			opened, err := s.Open(h.Dir)
+			if err != nil {
+				err = unopened{fmt.Errorf("%s: %w", h.Dir, err)}
+			}
+			return opened, err
 		}
 	}
 	return nil, cmp.Or(err, fmt.Errorf("there is no home %.100q: %w", name, fs.ErrNotExist))

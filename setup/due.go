@@ -125,7 +125,7 @@ func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
 	if why, paused := pause.Paused(s.Home.Stop()); paused {
 		return "paused", s.Redactor().String(why)
 	}
-	if sentence := s.resting(); sentence != "" && slot.Attempt < 2 { // only what came of all attempts is a failure
+	if sentence := s.Resting(); sentence != "" && slot.Attempt < 2 { // only what came of all attempts is a failure
 		return "failures", sentence
 	}
 	answered, waits := agent.Waits(s.Home, s.asked(), slot.Task)
@@ -141,8 +141,8 @@ func (s *Setup) Gate(slot schedule.Slot) (reason, sentence string) {
 	return "", ""
 }
 
-// resting says until when the home is left alone after failures, and why.
-func (s *Setup) resting() string {
+// Resting says until when the home is left alone after failures, and why.
+func (s *Setup) Resting() string {
 	_, sentence := s.rest()
 	return sentence
 }
@@ -171,7 +171,7 @@ func Resume(h home.Home, p Process) (over []string, err error) {
 	if unopened != nil {
 		return over, nil
 	}
-	if sentence := s.resting(); sentence != "" {
+	if sentence := s.Resting(); sentence != "" {
 		if err = agent.EndRest(h, disk.OS{}); err == nil {
 			over = append(over, "the rest after failures ("+strings.TrimPrefix(sentence, "rests ")+")")
 		}

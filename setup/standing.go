@@ -128,7 +128,7 @@ func (s *Setup) Glance(newest *agent.Summary) Standing {
 func (s *Setup) addRhythm(st *Standing, newest *agent.Summary) {
 	s.addSlots(st)
 	if newest.Outcome == journal.Failed && len(s.Config.Schedule) > 0 {
-		if sentence := s.resting(); sentence != "" {
+		if sentence := s.Resting(); sentence != "" {
 			st.Problems = append(st.Problems, "the home "+sentence)
 		}
 	}
