@@ -26,6 +26,8 @@ type glances struct {
 	list  []named
 	found time.Time // when the list was made
 	of    map[string]*kept
+	// patience is how long somebody who comes waits for rows: those that take longer come later.
+	patience time.Duration
 }
 
 // kept is one of them.
@@ -70,11 +72,43 @@ func (s *Server) known() ([]named, error) {
 	return list, err
 }
 
-// look gives the rows of homes.
+// look gives the rows of homes, as far as they are made in time: of the others the names.
 func (s *Server) look(list []named) []shown {
-	all := make([]shown, len(list))
-	each(list, func(i int, h named) { all[i] = s.rowOf(h) })
+	type row struct {
+		at int
+		shown
+	}
+	all, rows := make([]shown, len(list)), make(chan row, len(list))
+	go each(list, func(i int, h named) { rows <- row{i, s.rowOf(h)} })
+	late := time.After(s.glances.patience)
+	for range list {
+		select {
+		case r := <-rows:
+			all[r.at] = r.shown
+			continue
+		case <-late:
+		}
+		break
+	}
+	for i, h := range list {
+		if all[i].number == 0 {
+			all[i] = shown{html: s.part("glimpse", h), dir: h.Dir, words: strings.ToLower(h.Name + "\n" + h.Dir)}
+		}
+	}
 	return all
+}
+
+// part is a part of the list of homes.
+func (s *Server) part(name string, data any) template.HTML {
+	var b bytes.Buffer
+	t, err := s.templates("homes")
+	if err == nil {
+		err = t.ExecuteTemplate(&b, name, data)
+	}
+	if err != nil {
+		s.Say(fmt.Sprintf("show %s: %v", name, err))
+	}
+	return template.HTML(b.String())
 }
 
 // each does something with homes, some at once.
@@ -163,19 +197,11 @@ func (r *kept) make(s *Server, h named) {
 	} else {
 		r.fill(&g, home)
 	}
-	var b bytes.Buffer
-	t, err := s.templates("homes")
-	if err == nil {
-		err = t.ExecuteTemplate(&b, "glance", g)
-	}
-	if err != nil {
-		s.Say(fmt.Sprintf("show %s: %v", h.Name, err))
-	}
 	words := strings.ToLower(strings.Join(append(g.Problems, h.Name, h.Dir, g.Wrong, g.Slots), "\n"))
 	if g.Newest != nil {
 		words += "\n" + g.Newest.Outcome + "\n" + g.Newest.Task
 	}
-	r.shown = shown{template.HTML(b.String()), h.Dir, words, g.Wrong != "" || len(g.Problems) > 0, r.shown.number + 1}
+	r.shown = shown{s.part("glance", g), h.Dir, words, g.Wrong != "" || len(g.Problems) > 0, r.shown.number + 1}
 }
 
 // fill reads the home. Nothing of it is locked, and of its journals only ends and those of today.

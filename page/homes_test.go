@@ -198,6 +198,7 @@ func TestFollowed(t *testing.T) {
 func BenchmarkHomes(b *testing.B) {
 	folder := many(b, 200, 50)
 	r := serve(b, folder, View)
+	r.glances.patience = 60 * time.Millisecond
 	first := func() {
 		res, err := r.Get(r.URL + "/")
 		if err != nil || res.StatusCode != http.StatusOK {
@@ -218,5 +219,19 @@ func BenchmarkHomes(b *testing.B) {
 				first()
 			}
 		})
+	}
+}
+
+// TestLate: homes that take long to read keep nobody waiting, and come later.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	r := serve(t, many(t, 3, 1), View)
+	r.glances.patience = 0
+	if text := r.get("/"); strings.Count(text, "is being read") == 0 && strings.Count(text, `<span class="badge`) < 3 {
+		t.Error(text)
+	}
+	r.glances.patience = time.Minute
+	if text := r.get("/"); strings.Contains(text, "is being read") {
+		t.Error(text)
 	}
 }

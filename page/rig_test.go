@@ -39,6 +39,7 @@ func serveAt(t testing.TB, dir string, role Role, now func() time.Time) *rig {
 		Dirs: []string{dir}, Now: now, Open: func(dir string) (*setup.Setup, error) { return openAt(dir, now) }, Say: func(line string) { r.Said = append(r.Said, line) },
 		Tokens: map[Role]string{View: "the token of those who look"},
 	})
+	r.glances.patience = time.Minute // on a busy machine, too
 	web := httptest.NewServer(r.Handler())
 	t.Cleanup(web.Close)
 	r.URL = web.URL
