@@ -23,7 +23,7 @@ and files over all of the time, which hosts were reached and what was refused, w
 said, what is not as it should be with the command that mends it, and what is due next. No
 model is asked. A folder stands for the homes directly in it.
 
-Exit codes: 0, 1 if something cannot be read, 2 usage or configuration.`,
+Exit codes: 0, 1 if something cannot be read, as the configuration of a home, 2 usage or configuration.`,
 		Example: `  rouse report
   rouse report --since last
   rouse report ~/agents --since 7d --json
@@ -49,10 +49,10 @@ func (a *app) report(dirs []string, since string, page bool) error {
 		return usage(fmt.Errorf("--%w", failed))
 	}
 	if page {
-		return cmp.Or(report.HTML(a.stdout, list), err, failed)
+		return cmp.Or(report.HTML(a.stdout, list), err, failed, report.Unread(list))
 	}
 	if a.json {
-		return cmp.Or(a.printJSON(list), err, failed)
+		return cmp.Or(a.printJSON(list), err, failed, report.Unread(list))
 	}
 	out := terminal(a.stdout)
 	colors := map[string]string{report.Good: green, report.Bad: red, report.Warn: yellow, report.Faint: dim, report.Head: bold}
@@ -67,7 +67,7 @@ func (a *app) report(dirs []string, since string, page bool) error {
 			setup.Looked(s.Home, a.now())
 		}
 	}
-	return cmp.Or(err, failed)
+	return cmp.Or(err, failed, report.Unread(list))
 }
 
 // reported are the homes that are meant, this one where none is named. One whose configuration

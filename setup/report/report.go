@@ -57,6 +57,8 @@ type Report struct {
 	// Problems say what is not as it should be, with what mends it.
 	Problems []string `json:"problems"`
 	Due      []Due    `json:"due"` // until the end of the day
+	// Unread is why the configuration cannot be read, "" where it can.
+	Unread string `json:"unread"`
 	// Undo is the cycle to before which a rewind takes all of it back, "" without any.
 	Undo string `json:"undo"`
 }
@@ -240,6 +242,9 @@ func of(s *setup.Setup, since string) (Report, error) {
 	if r.Since, err = time.ParseInLocation(home.CycleForm, since, time.Local); err != nil {
 		return r, err
 	}
+	if _, err := setup.Open(s.Home, s.Process); err != nil {
+		r.Unread = err.Error()
+	}
 	h := s.Home.AtOnce()
 	r.problem(r.addCycles(h, since))
 	read := newReading(since)
@@ -419,6 +424,9 @@ func (r *Report) addStanding(s *setup.Setup, from map[string]int) {
 	}
 	st := setup.StandingOf(s.Home, s.Process, newest)
 	for _, p := range st.Problems {
+		if p == r.Unread {
+			p = "nothing runs, and what is due is not known: " + p
+		}
 		r.problem(errors.New(p))
 	}
 	for _, l := range st.Leftovers {

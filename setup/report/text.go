@@ -48,6 +48,9 @@ func (r Report) Text(w io.Writer, paint func(tone, text string) string) {
 	p.row("cycles", "%s", p.tally(r.Tally))
 	some(p, r.Problems, 50, "", func(s string) { p.line("attention", Bad, s) })
 	some(p, r.Approvals, shownLines, "rouse approvals", p.approval)
+	if r.Blank() {
+		return
+	}
 	some(p, r.Failures, shownLines, "rouse cycles", func(f Failure) { p.line("failed", "", f.Cycle+times(f.Count)+"  "+f.Why) })
 	some(p, r.Missed(false), shownLines, "rouse report --json", func(c Call) { p.line("call", "", c.String()) })
 	p.line("trust", "", r.Trust())

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +26,19 @@ func (r *Report) addTroubles(h home.Home) {
 		}
 	}
 	r.Failures, r.Doubts = failures.list(), doubts.list()
+}
+
+// Blank says whether nothing is known of the time: no cycle began, and what was to be done cannot be read.
+func (r Report) Blank() bool { return r.Unread != "" && len(r.Cycles)+len(r.Slots) == 0 }
+
+// Unread is why configurations among them cannot be read, nil where all can.
+func Unread(list []Report) (err error) {
+	for _, r := range list {
+		if r.Unread != "" {
+			err = errors.Join(err, fmt.Errorf("%s: %s", r.Home, r.Unread))
+		}
+	}
+	return err
 }
 
 // failure is why a cycle failed, "" where it did not.

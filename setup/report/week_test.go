@@ -40,8 +40,11 @@ func TestWeek(t *testing.T) {
 			}
 		}
 	}
-	if p := list[0].Problems; len(p) != 1 || !strings.Contains(p[0], `unknown key "shedule"`) {
+	if p := list[0].Problems; len(p) != 1 || !strings.HasPrefix(p[0], "nothing runs, and what is due is not known: read rouse.yaml: line 1: unknown key") {
 		t.Errorf("%q", p)
+	}
+	if before, _, _ := strings.Cut(page.String(), `id="home-1"`); strings.Contains(before, "What is due") {
+		t.Error("an unknown schedule is told as an empty one")
 	}
 	for form, said := range map[string]string{"text": text.String(), "HTML": page.String()} {
 		if strings.ContainsAny(said, "\u202e\u202c\x1b") || !strings.Contains(said, `\u202egnp.txt`) {
