@@ -116,7 +116,31 @@ func (r *reading) miss(d *journal.Result) {
 		how = CallRefused
 	}
 	why := text.Cut(d.Error, saidLength)
-	r.calls.add(how+" "+d.Tool+" "+pause.Cause(why), func(was Call) Call { return Call{r.cycle, d.Step, d.Tool, how, why, was.Count + 1} })
+	r.calls.add(how+" "+d.Tool+" "+pause.Cause(why), func(was Call) Call { return Call{r.cycle, d.Step, d.Tool, on(d), how, why, was.Count + 1} })
+}
+
+// on is what a call was about, by the note of it: not every one that is refused has its arguments
+// elsewhere.
+func on(d *journal.Result) string {
+	for _, c := range d.Changes {
+		note, _ := c.Value.(string)
+		_, args, found := strings.Cut(note, "] "+d.Tool+"(")
+		if !found {
+			continue
+		}
+		var given map[string]json.RawMessage
+		if json.NewDecoder(strings.NewReader(args)).Decode(&given) == nil {
+			for _, name := range []string{"command", "url", "path", "code", "query"} {
+				var value string
+				if json.Unmarshal(given[name], &value) == nil {
+					return text.Line(value, 200)
+				}
+			}
+		}
+		args, _, _ = strings.Cut(args, ") → ")
+		return text.Line(args, 200)
+	}
+	return ""
 }
 
 // spoken are the notes, and what was said when cycles were done.

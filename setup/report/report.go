@@ -145,6 +145,7 @@ type Call struct {
 	Cycle string `json:"cycle"`
 	Step  int    `json:"step"`
 	Tool  string `json:"tool"`
+	On    string `json:"on"` // its main argument, or all in JSON; "" where the memory keeps none
 	How   string `json:"how"`
 	Why   string `json:"why"`
 	Count int    `json:"count"`

@@ -35,7 +35,7 @@ func night(t testing.TB, cycles int, now time.Time) *setup.Setup {
 {"v":1,"seq":3,"event":"note","step":2,"text":"note %[1]d"}
 {"v":1,"seq":4,"event":"reply","text":"","usage":{"input":100,"output":10}}
 {"v":1,"seq":5,"event":"policy","step":3,"do":"deny"}
-{"v":1,"seq":6,"event":"result","step":3,"tool":"shell","ok":false,"error":"denied %[1]d"}
+{"v":1,"seq":6,"event":"result","step":3,"tool":"shell","ok":false,"error":"denied %[1]d","changes":[{"op":"append","key":"notes","value":"\n[TOOL] shell({\"command\":\"rm a)b\"}) → error: denied"}]}
 {"v":1,"seq":7,"event":"origin","step":3,"from":["http_get example.com","private"]}
 {"v":1,"seq":8,"event":"sleep","outcome":"done","exit":0,"task":"claimed","unsupported":1,"refused":[{"what":"host a.example","count":2}]}
 `, i)
@@ -68,7 +68,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("said %v, undo %s", r.Said, r.Undo)
 	}
 	last := r.Cycles[59].Cycle
-	if len(r.Calls) != 1 || r.Calls[0] != (Call{last, 3, "shell", CallDenied, "denied 89", 60}) || len(r.Doubts) != 1 || r.Doubts[0].Cycle != last {
+	if len(r.Calls) != 1 || r.Calls[0] != (Call{last, 3, "shell", "rm a)b", CallDenied, "denied 89", 60}) || len(r.Doubts) != 1 || r.Doubts[0].Cycle != last {
 		t.Errorf("calls %v, doubts %v", r.Calls, r.Doubts)
 	}
 	if len(r.Origins) != 1 || r.Origins[0] != (Origin{Count{"http_get example.com", 60}, false}) {

@@ -224,8 +224,11 @@ func (r Report) Trust() string {
 
 // String is it in words.
 func (c Call) String() string {
-	return fmt.Sprintf("%s step %d %s %s%s: %s", c.Cycle, c.Step, c.Tool, c.How, times(c.Count), c.Why)
+	return fmt.Sprintf("%s step %d %s %s%s: %s", c.Cycle, c.Step, c.Call(), c.How, times(c.Count), c.Why)
 }
+
+// Call is it without what became of it.
+func (c Call) Call() string { return strings.TrimSpace(text.Line(c.Tool, 64) + " " + c.On) }
 
 // times says how often something was, unless it was once.
 func times(n int) string {

@@ -25,7 +25,7 @@ func Questions(t testing.TB, root string) (list []Question) {
 		{"half.txt", "from outside"},
 		{"3150", "0.253", "EUR", "day_money"},
 		{"slots were missed", "9 messages did not arrive at command false", "rouse approvals approve ", "curl -d @numbers"},
-		{"port 9 is refused", "denies it: not there", "waits for the operator's yes", "127.0.0.1"},
+		{"http://127.0.0.1:9/admin", "port 9 is refused", "secrets/k", "denies it: not there", "waits for the operator's yes", "127.0.0.1"},
 		{"write the digest"},
 		{"20261115_220100"},
 	}
