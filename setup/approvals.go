@@ -100,8 +100,8 @@ func User() string {
 	return "somebody"
 }
 
-// unanswered says that calls wait for an answer.
-func (s *Setup) unanswered() error {
+// Unanswered says that calls wait for an answer.
+func (s *Setup) Unanswered() error {
 	list, err := s.Asked()
 	n := 0
 	for n < len(list) && list[n].State == approval.Open {

@@ -109,7 +109,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st.Kept, err = s.Kept()
 	st.problem(err)
 	st.problem(s.Home.Room())
-	st.problem(s.unanswered())
+	st.problem(s.Unanswered())
 	st.problem(s.Unreported())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
@@ -120,7 +120,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 func (s *Setup) Glance(newest *agent.Summary) Standing {
 	st := newStanding()
 	s.addRhythm(&st, newest)
-	st.problem(s.unanswered())
+	st.problem(s.Unanswered())
 	return st
 }
 

@@ -34,6 +34,7 @@ type reading struct {
 	hosts  map[string]int
 	from   map[string]int // cycles, by the origin
 	calls  alike[Call]
+	missed map[string]int // all of calls, by what became of them
 	said   []spoken
 }
 
@@ -44,7 +45,7 @@ type spoken struct {
 }
 
 func newReading(since string) *reading {
-	return &reading{since: since, hosts: map[string]int{}, from: map[string]int{}}
+	return &reading{since: since, hosts: map[string]int{}, from: map[string]int{}, missed: map[string]int{}}
 }
 
 // line takes in a line of a cycle's journal.
@@ -115,6 +116,7 @@ func (r *reading) miss(d *journal.Result) {
 	case d.Tool == "done" || d.Tool == "update_scratchpad" || strings.Contains(d.Error, "the operator can "):
 		how = CallRefused
 	}
+	r.missed[how]++
 	why := text.Cut(d.Error, saidLength)
 	r.calls.add(how+" "+d.Tool+" "+pause.Cause(why), func(was Call) Call { return Call{r.cycle, d.Step, d.Tool, on(d), how, why, was.Count + 1} })
 }

@@ -71,9 +71,13 @@ type Tally struct {
 	Failed  int `json:"failed"` // whose task or process failed
 	Idle    int `json:"idle"`   // that found nothing to do, or wait
 	Awake   int `json:"awake"`
+	None    int `json:"none"`   // all others: without a task
 	Told    int `json:"untold"` // of which people could not be told
+	// Calls, by what became of them.
 	Calls   int `json:"calls_failed"`
 	Refused int `json:"calls_refused"`
+	Denied  int `json:"calls_denied"`
+	Asked   int `json:"calls_asked"`
 }
 
 // Cost is what the cycles used, and what is usual for so long a time: the mean of the
@@ -250,6 +254,8 @@ func of(s *setup.Setup, since string) (Report, error) {
 	r.problem(r.addCycles(h, since))
 	read := newReading(since)
 	r.problem(r.addCost(s, since, read.line))
+	t := &r.Tally
+	t.Calls, t.Refused, t.Denied, t.Asked = read.missed[CallFailed], read.missed[CallRefused], read.missed[CallDenied], read.missed[CallAsked]
 	r.Calls, r.Hosts, r.Said = read.calls.list(), counts(read.hosts), read.spoken()
 	r.addTroubles(h)
 	r.addChanges(h)
@@ -286,7 +292,6 @@ func (t *Tally) add(c agent.Summary) {
 		return
 	}
 	t.Cycles++
-	t.Calls, t.Refused = t.Calls+c.Failed, t.Refused+c.Refused
 	if c.Delivery == notify.Undelivered {
 		t.Told++
 	}
@@ -301,6 +306,8 @@ func (t *Tally) add(c agent.Summary) {
 		t.Awake++
 	case c.Outcome == journal.Idle || c.Outcome == journal.Waiting:
 		t.Idle++
+	default:
+		t.None++
 	}
 }
 

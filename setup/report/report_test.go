@@ -58,7 +58,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Tally != (Tally{Cycles: 60, Claimed: 60}) || r.Cost.Input != 6000 || r.Cost.Usual == nil || r.Cost.Usual.Tokens != 30*110/(7*24) {
+	if r.Tally != (Tally{Cycles: 60, Claimed: 60, Denied: 60}) || r.Cost.Input != 6000 || r.Cost.Usual == nil || r.Cost.Usual.Tokens != 30*110/(7*24) {
 		t.Errorf("%+v, %+v, usual %+v", r.Tally, r.Cost, r.Cost.Usual)
 	}
 	if len(r.Hosts) != 1 || r.Hosts[0] != (Count{"example.com", 60}) || len(r.Wanted) != 1 || r.Wanted[0].Count != 120 || r.Wanted[0].Mend == "" {

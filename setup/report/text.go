@@ -200,8 +200,8 @@ func (p page) tally(t Tally) string {
 		tone  string
 		word  string
 	}{
-		{t.Proven, Good, "proven"}, {t.Claimed, "", "claimed"}, {t.Failed, Bad, "failed"}, {t.Idle, "", "idle or waiting"}, {t.Awake, Warn, "awake"},
-		{t.Told, Bad, "not told of"}, {t.Calls, Warn, "failed calls"}, {t.Refused, Warn, "refused calls"},
+		{t.Proven, Good, "proven"}, {t.Claimed, "", "claimed"}, {t.Failed, Bad, "failed"}, {t.Idle, "", "idle or waiting"}, {t.Awake, Warn, "awake"}, {t.None, "", "without a task"},
+		{t.Told, Bad, "not told of"}, {t.Calls, Warn, "calls failed"}, {t.Refused, Warn, "calls refused"}, {t.Denied, Warn, "calls denied"}, {t.Asked, Warn, "calls asked"},
 	} {
 		if n.count > 0 {
 			line += "  " + p.paint(n.tone, fmt.Sprintf("%d %s", n.count, n.word))

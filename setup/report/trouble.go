@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rouse/agent"
@@ -86,6 +87,9 @@ func (r *Report) addApprovals(s *setup.Setup) error {
 			continue
 		}
 		r.Approvals = append(r.Approvals, Approval{a, answer})
+	}
+	if err := s.Unanswered(); err != nil { // each is there itself
+		r.Problems = slices.DeleteFunc(r.Problems, func(p string) bool { return p == err.Error() })
 	}
 	return err
 }

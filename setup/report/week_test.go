@@ -43,6 +43,9 @@ func TestWeek(t *testing.T) {
 	if p := list[0].Problems; len(p) != 1 || !strings.HasPrefix(p[0], "nothing runs, and what is due is not known: read rouse.yaml: line 1: unknown key") {
 		t.Errorf("%q", p)
 	}
+	if s := list[1]; s.Tally.Cycles != s.Tally.Proven+s.Tally.Claimed+s.Tally.Failed+s.Tally.Idle+s.Tally.Awake+s.Tally.None || s.Attention() != 3 {
+		t.Errorf("%+v, %d need a person", s.Tally, s.Attention())
+	}
 	if before, _, _ := strings.Cut(page.String(), `id="home-1"`); strings.Contains(before, "What is due") {
 		t.Error("an unknown schedule is told as an empty one")
 	}
