@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/agent/approval"
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/jsonl"
@@ -38,6 +39,9 @@ func (v *visit) logged(a sheet, failed error) (sheet, error) {
 		d.Said = v.hide(failed.Error())
 	}
 	d.On = v.hide(cmp.Or(v.PathValue("cycle"), v.PathValue("id"), v.PostFormValue("cycle"), v.PostFormValue("id")))
+	if reply := v.PostFormValue("decision"); what == "approvals" && (reply == approval.Approve || reply == approval.Deny) {
+		d.What = reply
+	}
 	line, err := jsonl.Marshal(d)
 	if err == nil {
 		err = jsonl.Append(disk.OS{}, v.home.Home.Acts(), line, true)

@@ -82,7 +82,11 @@ func TestApprovals(t *testing.T) {
 	if codes[0]+codes[1] != http.StatusOK+http.StatusConflict || !regexp.MustCompile(both+` has an answer already: (approve|deny) by page \w+ as \S+ at `).MatchString(lost) {
 		t.Error(codes, lost)
 	}
-	if text := r.get("/h/h/approvals"); !strings.Contains(text, "as I said") || !strings.Contains(text, "edited since it was asked") || !strings.Contains(text, ">1 waits<") {
+	if text := r.get("/h/h/approvals"); !strings.Contains(text, "as I said") || !strings.Contains(text, "edited since it was asked") || !strings.Contains(text, ">1 to answer<") {
 		t.Error(text)
 	}
+	for _, decision := range []string{approval.Approve, approval.Deny} {
+		want(t, r.get("/h/h/acts"), "<td>"+decision+" "+both)
+	}
+	want(t, r.get("/h/h"), `<a href="/h/h/approvals">1 call waits for your yes: answer it</a>`)
 }

@@ -2,14 +2,17 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"rouse/agent"
 	"rouse/agent/pause"
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/text"
 	"rouse/setup"
@@ -78,10 +81,18 @@ func (v *visit) run() (sheet, error) {
 	if why, paused := pause.Paused(v.home.Home.Stop()); paused {
 		return sheet{}, wrong{http.StatusConflict, fmt.Errorf("the home is paused (%s): resume it first", why)}
 	}
-	if err := v.home.RunApart(v.Program, func(said string) { v.Say(v.name + ": " + said) }); err != nil {
+	before, _ := v.home.Home.Newest()
+	begun, stop := context.WithTimeout(v.Context(), 3*time.Second)
+	defer stop()
+	if err := v.home.RunApart(v.Program, func(said string) { stop(); v.Say(v.name + ": " + said) }); err != nil {
 		return sheet{}, err
 	}
-	return v.told("a cycle was started; what it prints is in logs/due.log")
+	for clock.Pause(begun, 20*time.Millisecond) { // mostly it is there in a moment
+		if newest, err := v.home.Home.Newest(); err == nil && newest != before {
+			return sheet{to: v.path("cycles", newest), said: "a cycle was started: this is it"}, nil
+		}
+	}
+	return v.told("a cycle was started; it has not begun to write its log, and what it prints is in logs/due.log")
 }
 
 // pause stops the home.
@@ -106,5 +117,9 @@ func (v *visit) resume() (sheet, error) {
 	case len(over) == 0:
 		return v.told("the home was not paused, and does not rest after failures")
 	}
-	return v.told("cycles start again; over: %s", strings.Join(over, ", "))
+	is := "is"
+	if len(over) > 1 {
+		is = "are"
+	}
+	return v.told("%s %s over: cycles start again", strings.Join(over, " and "), is)
 }

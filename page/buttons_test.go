@@ -49,7 +49,7 @@ func TestButtons(t *testing.T) {
 	dir := filepath.Join(folder, "h")
 	r := serve(t, folder, Act)
 	r.Program = filepath.Join(folder, "program")
-	if err := os.WriteFile(r.Program, []byte("#!/bin/sh\necho \"$@\"; touch ran\n"), 0o700); err != nil {
+	if err := os.WriteFile(r.Program, []byte("#!/bin/sh\necho \"$@\"; touch ran logs/cycle_20990101_000000.jsonl\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, press := range []struct {
@@ -64,7 +64,7 @@ func TestButtons(t *testing.T) {
 		{"pause", url.Values{"reason": {"new disk"}}, 200, "Paused: new disk"},
 		{"pause", url.Values{"reason": {"again"}}, 409, "paused already: new disk"},
 		{"run", nil, 409, "the home is paused (new disk)"},
-		{"resume", nil, 200, "cycles start again; over: the pause"},
+		{"resume", nil, 200, "the pause is over: cycles start again"},
 		{"run", nil, 200, "a cycle was started"},
 	} {
 		if code, text := r.ask(http.MethodPost, "/h/h/"+press.path, press.form); code != press.code || !strings.Contains(text, press.want) {
@@ -75,9 +75,10 @@ func TestButtons(t *testing.T) {
 	if log, err := os.ReadFile(filepath.Join(dir, "logs", "due.log")); err != nil || string(log) != "run --home "+dir+"\n" {
 		t.Errorf("it ran %s, %v", log, err)
 	}
+	want(t, r.get("/h/h"), "not taken in yet", "at &lt;b&gt;it&lt;/b&gt; <span class=\"quiet\">told by page ", "with 1 check<")
 	text := r.get("/h/h/acts")
 	last := -1
-	for _, want := range []string{"a cycle was started", "cycles start again", "the home is paused", "paused already", "paused: no cycle", "check: ", "the task is empty", "told: look"} {
+	for _, want := range []string{"a cycle was started", "the pause is over", "the home is paused", "paused already", "paused: no cycle", "check: ", "the task is empty", "told: look"} {
 		if at := strings.Index(text, want); at <= last {
 			t.Errorf("%q is not where it should be in %s", want, text)
 		} else {

@@ -72,6 +72,7 @@ func TestLive(t *testing.T) {
 	add(call(1, "first", "x")...)
 	add(&journal.Request{Iteration: 2})
 	r := serve(t, folder, View)
+	want(t, r.get("/h/agent"), "A cycle is running since", cyclePath)
 	page := r.get(cyclePath)
 	want(t, page, "awake", "answered", "iteration 2: ask", "running")
 	live := strings.ReplaceAll(regexp.MustCompile(`data-live="([^"]+)"`).FindStringSubmatch(page)[1], "&amp;", "&")

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 
+	"rouse/agent"
+	"rouse/agent/inbox"
 	"rouse/agent/search"
 	"rouse/setup"
 	"rouse/setup/report"
@@ -20,10 +22,15 @@ type standing struct {
 	Part   template.HTML
 	Meters []meter
 	Tasks  []entry
+	Told   []inbox.Item // that no cycle has slept over yet
+	Awake  *agent.Summary
 	Memory []entry
 	Past   []setup.Slot
-	Coming []setup.Coming
+	Coming [2][]setup.Coming // the next ones, and those after them
 }
+
+// soonest is how many slots to come are shown at once.
+const soonest = 5
 
 // showHome shows one home.
 func (v *visit) showHome() (sheet, error) {
@@ -53,6 +60,16 @@ func (v *visit) showHome() (sheet, error) {
 		return slices.ContainsFunc(d.Tasks, func(t entry) bool { return t.Key == e.Key })
 	})
 	d.Past, _ = v.home.NewestSlots(50)
-	d.Coming = v.home.Coming(50)
+	coming := v.home.Coming(50)
+	next := min(soonest, len(coming))
+	d.Coming = [2][]setup.Coming{coming[:next], coming[next:]}
+	if newest, err := agent.Summaries(v.home.Home, 1); err == nil && len(newest) > 0 && newest[0].Outcome == agent.Awake {
+		d.Awake = &newest[0]
+	}
+	d.Told, _ = inbox.List(v.home.Home.Inbox()) // the cycle says which cannot be read
+	hide := v.home.Hidden()
+	for i := range d.Told {
+		d.Told[i].Task = hide.String(d.Told[i].Task)
+	}
 	return sheet{template: "home", title: v.name, data: d}, nil
 }

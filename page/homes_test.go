@@ -113,7 +113,7 @@ func TestStanding(t *testing.T) {
 	t.Parallel()
 	h := home.Home{Dir: filepath.Join(many(t, 1, 3), "a home 000")}
 	for path, text := range map[string]string{
-		h.Active(): "goals: [watch]\nnotes: |\n  mine\n  [NOTE from mcp evil] <b>theirs</b>\n", h.Stop(): "a holiday",
+		h.Active(): "last_updated: then\nlessons: [" + strings.Repeat("x, ", 20) + "x]\ngoals: [watch]\nnotes: |\n  mine\n  [NOTE from mcp evil] <b>theirs</b>\n", h.Stop(): "a holiday",
 		h.Config(): "schedule: {cron: '*/30 * * * *', not_before: '08:00', not_after: '16:00'}\nlimits: {day: {tokens: 200_000}}\nmodel: {name: m}\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -124,11 +124,14 @@ func TestStanding(t *testing.T) {
 	text := r.get("/h/a%20home%20000?since=7d")
 	for _, want := range []string{
 		`href="/h/a%20home%20000/cycles/`, "a holiday", ">paused</span>", ">window</span>", `class="outside"><span class="badge warn">from mcp evil</span>`,
-		"&lt;b&gt;theirs", "0 tokens of 200000 tokens", "notes <span class=\"quiet\">by you, after cycle", "goals</h3>", "The newest 3 slots", `id="act"`,
+		"&lt;b&gt;theirs", "0 tokens of 200000 tokens", "notes <span class=\"quiet\">by you, after cycle", "goals</h3>", "The newest 3 slots", `id="act"`, "<summary>13 earlier lines", "<summary>The 45 after them",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
+	}
+	if strings.Contains(text, "last_updated") {
+		t.Error("every edit writes it", text)
 	}
 	if code, text := r.ask(http.MethodGet, "/h/a%20home%20000?since=yesterday", nil); code != http.StatusBadRequest {
 		t.Error(code, text)

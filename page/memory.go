@@ -16,7 +16,18 @@ type entry struct {
 	Key    string
 	By     string // who wrote it last, as far as snapshots tell
 	Lines  []marked
-	Hidden int // lines that are not shown
+	Folded []marked // those before them, which are long
+	Hidden int      // lines that are not shown
+}
+
+// Outside is how many of the folded lines came from outside.
+func (e entry) Outside() (n int) {
+	for _, l := range e.Folded {
+		if l.From != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // marked is a line of the memory, and where it came from if that is outside.
@@ -25,6 +36,7 @@ type marked struct{ Text, From string }
 const (
 	lookBack  = 10 // cycles that are asked who wrote what
 	mostLines = 50 // of a key
+	openLines = 8  // of them, unless that folds only a few
 )
 
 // memory is what the agent remembers, key by key.
@@ -35,6 +47,9 @@ func memory(h home.Home) (list []entry, err error) {
 	}
 	by, marks := writers(h, now), value(now, origin.Key)
 	for _, key := range now.Keys() {
+		if key == "last_updated" {
+			continue // every edit writes it
+		}
 		e := entry{Key: key, By: by[key]}
 		outside := origin.OfKey(marks, key).Outside()
 		for _, item := range items(value(now, key)) {
@@ -48,6 +63,9 @@ func memory(h home.Home) (list []entry, err error) {
 		}
 		if e.Hidden = max(0, len(e.Lines)-mostLines); e.Hidden > 0 {
 			e.Lines = e.Lines[e.Hidden:]
+		}
+		if n := len(e.Lines) - openLines; n > openLines/2 {
+			e.Folded, e.Lines = e.Lines[:n], e.Lines[n:]
 		}
 		list = append(list, e)
 	}
