@@ -97,7 +97,7 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 	}
 	switch {
 	case c.base == nil && !t.began():
-		return k.giveUp(c, "interrupted before it began"+t.why())
+		return k.giveUp(c, Unbegun+t.why())
 	case c.base == nil:
 		return k.giveUp(c, "interrupted, and its memory was removed; "+t.unknown())
 	}

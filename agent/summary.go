@@ -17,6 +17,8 @@ import (
 const (
 	Awake       = "awake"
 	Interrupted = "interrupted" // the next wake settles it
+	// Unbegun begins the error of one that came to nothing before it began.
+	Unbegun = Interrupted + " before it began"
 )
 
 // Summary is one cycle in short, as `rouse cycles --json` prints it.

@@ -56,7 +56,7 @@ type Report struct {
 	Said      []Said     `json:"said"`
 	// Problems say what is not as it should be, with what mends it.
 	Problems []string `json:"problems"`
-	Due      []Due    `json:"due"` // until the end of the day
+	Due      []Due    `json:"due"` // until the end of the day, of each entry at least the next
 	// Unread is why the configuration cannot be read, "" where it can.
 	Unread string `json:"unread"`
 	// Undo is the cycle to before which a rewind takes all of it back, "" without any.
@@ -417,6 +417,9 @@ func (r *Report) addSlots(s *setup.Setup) {
 				break
 			}
 		}
+		if next := e.Next(r.Until); next.After(end) { // nothing more until midnight
+			r.Due = append(r.Due, Due{next, e.Cron, e.Task})
+		}
 	}
 }
 
@@ -454,6 +457,9 @@ func (r *Report) addStanding(s *setup.Setup, from map[string]int) {
 	}
 	for _, c := range counts(from) {
 		r.Origins = append(r.Origins, Origin{c, slices.Contains(st.Origins, c.Name)})
+	}
+	if st.NextSlot != nil && !st.NextSlot.After(r.Until) {
+		r.Due = append(r.Due, Due{*st.NextSlot, "", "due now, and nobody has woken the home for it"})
 	}
 	if st.NextWake != nil {
 		r.Due = append(r.Due, Due{*st.NextWake, schedule.NextWake, "asked for by a cycle"})

@@ -51,29 +51,19 @@ func (r Report) Text(w io.Writer, paint func(tone, text string) string) {
 	if r.Blank() {
 		return
 	}
-	some(p, r.Failures, shownLines, "rouse cycles", func(f Failure) { p.line("failed", "", f.Cycle+times(f.Count)+"  "+f.Why) })
+	some(p, r.Failures, shownLines, "rouse cycles", func(f Failure) { p.line("failed", "", f.Cycle+times(f.Count)+"  "+f.How()+": "+f.What()) })
 	some(p, r.Missed(false), shownLines, "rouse report --json", func(c Call) { p.line("call", "", c.String()) })
-	p.line("trust", "", r.Trust())
-	some(p, r.Doubts, shownLines, "rouse report --json", func(d Doubt) { p.line("doubt", Warn, d.Cycle+"  "+d.Text) })
-	if len(r.Origins) > 0 {
-		p.line("outside", "", text.Join(r.Origins, ", ", Origin.String))
-	}
-	p.changes(r)
-	p.line("cost", "", r.Cost.String())
-	for _, u := range r.Limits {
-		p.row("limit", "%s: %s of %s used", u.Name, u.Used, u.Limit)
-	}
-	if len(r.Hosts) > 0 {
-		p.line("reached", "", text.Join(r.Hosts, ", ", Count.String))
-	}
 	some(p, r.Missed(true), shownLines, "rouse report --json", func(c Call) { p.line("wanted", Warn, c.String()) })
 	some(p, r.Wanted, shownLines, "rouse status", func(w Wanted) {
 		p.line("wanted", Warn, fmt.Sprintf("%s, %s%s", w.What, text.Count(w.Count, "time"), w.Mend))
 	})
+	p.trust(r)
 	some(p, r.Due, shownLines, "rouse slots", func(d Due) { p.line("due", "", clock(d.Time)+"  "+d.Cron+"  "+d.Task) })
 	if r.Undo != "" {
 		p.row("undo", "rouse rewind %s", r.Undo)
 	}
+	p.changes(r)
+	p.cost(r)
 	some(p, r.newest("done"), shownLines, "rouse log CYCLE", func(s Said) { p.line("done", "", s.Cycle+"  "+s.Text) })
 	some(p, r.newest("note"), shownLines, "rouse log CYCLE", func(s Said) { p.line("note", "", s.Cycle+"  "+s.Text) })
 }
@@ -104,6 +94,24 @@ func (p page) approval(a Approval) {
 	}
 	p.line("waits", Warn, fmt.Sprintf("%s until %s: %s", a.Call(), clock(a.Expires), a.Said))
 	p.row("", "%s, or deny", a.Answer)
+}
+
+func (p page) trust(r Report) {
+	p.line("trust", "", r.Trust())
+	some(p, r.Doubts, shownLines, "rouse report --json", func(d Doubt) { p.line("doubt", Warn, d.Cycle+"  "+d.Text) })
+	if len(r.Origins) > 0 {
+		p.line("outside", "", text.Join(r.Origins, ", ", Origin.String))
+	}
+}
+
+func (p page) cost(r Report) {
+	p.line("cost", "", r.Cost.String())
+	for _, u := range r.Limits {
+		p.row("limit", "%s: %s of %s used", u.Name, u.Used, u.Limit)
+	}
+	if len(r.Hosts) > 0 {
+		p.line("reached", "", text.Join(r.Hosts, ", ", Count.String))
+	}
 }
 
 // changes shows memory and files over all of the time.

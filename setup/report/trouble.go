@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,6 +58,27 @@ func failure(c agent.Summary) (kind, why string) {
 		return FailedRun, c.Error
 	}
 	return "", ""
+}
+
+// How says in words what kind of a failure it is, and What why.
+func (f Failure) How() string {
+	switch {
+	case f.Kind == FailedCheck:
+		return "A check does not hold"
+	case strings.HasPrefix(f.Why, agent.Unbegun):
+		return "Never began"
+	case f.Kind == FailedDeath:
+		return "Killed part-way"
+	}
+	return "Failed"
+}
+
+// What is why, which [Failure.How] begins.
+func (f Failure) What() string {
+	why, _ := strings.CutPrefix(f.Why, agent.Unbegun)
+	why, _ = strings.CutPrefix(why, ", as ")
+	why, _ = strings.CutPrefix(why, agent.Interrupted+": ")
+	return cmp.Or(why, "why is not known")
 }
 
 // doubted is why the word of a cycle should not be taken without a look.

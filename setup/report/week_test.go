@@ -46,6 +46,14 @@ func TestWeek(t *testing.T) {
 	if s := list[1]; s.Tally.Cycles != s.Tally.Proven+s.Tally.Claimed+s.Tally.Failed+s.Tally.Idle+s.Tally.Awake+s.Tally.None || s.Attention() != 3 {
 		t.Errorf("%+v, %d need a person", s.Tally, s.Attention())
 	}
+	for _, want := range []string{"Never began: the disk was full", "Killed part-way: the cycle ended without sleeping", "Failed: read the rules"} {
+		if !strings.Contains(text.String(), want) || !strings.Contains(weektest.Under(middle, "What failed, and why"), want) {
+			t.Errorf("no form says %q", want)
+		}
+	}
+	if d := list[1].Due; len(d) != 2 || d[1].Time.Format("01-02 15:04") != "11-23 06:00" {
+		t.Errorf("no slot of the morning is due: %v", d)
+	}
 	if before, _, _ := strings.Cut(page.String(), `id="home-1"`); strings.Contains(before, "What is due") {
 		t.Error("an unknown schedule is told as an empty one")
 	}
