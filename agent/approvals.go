@@ -31,7 +31,7 @@ func (c *cycle) park(a dispatcher.Asked) (said journal.Approval, err error) {
 		}
 	}
 	if c.Approvals == nil {
-		return said, errors.New("tools could write approvals.yaml")
+		return said, errors.New(unwalled)
 	}
 	e := approval.Entry{
 		Cycle: c.id, Tool: a.Call.Tool, Args: visible(a.Call.Args), Schema: schemaOf(a.Tool),
@@ -45,6 +45,12 @@ func (c *cycle) park(a dispatcher.Asked) (said journal.Approval, err error) {
 	}
 	return journal.Approval{ID: id, Decision: "asked", Why: a.Decision.Why}, err
 }
+
+// Of a home without walls, whose agent has no [Agent.Approvals].
+const (
+	unwalled  = "tools could write approvals.yaml"
+	uncounted = unwalled + ", so that no answer in it counts"
+)
 
 // visible is JSON in which nothing is hidden from who reads the file, nor turned around.
 func visible(args []byte) string {
@@ -100,15 +106,39 @@ func (c *cycle) news() (n news) {
 			return n
 		}
 		n.list = list
+	case c.Approvals == nil:
+		n.gone = c.loose()
 	}
 	for _, task := range append(c.state.Pending(), c.state.CurrentTask()) {
 		for _, id := range dispatcher.Waits(task) {
-			if e, err := n.list.Find(id); err != nil || e.Outcome != "" {
+			if e, err := n.list.Find(id); (err != nil || e.Outcome != "") && !slices.Contains(n.gone, id) {
 				n.gone = append(n.gone, id)
 			}
 		}
 	}
 	return n
+}
+
+// unkept is the file that tools can write: only the ids in it are looked at.
+func (c *cycle) unkept() *approval.File {
+	return &approval.File{Path: c.Home.Approvals(), Lock: c.Home.ApprovalsLock(), Disk: c.Disk, Now: c.Now}
+}
+
+// loose are the calls there of which nobody was told that no answer counts.
+func (c *cycle) loose() (ids []string) {
+	if f := c.unkept(); disk.Exists(f.Path) {
+		list, err := f.Load()
+		if err != nil {
+			c.warn(err.Error())
+			return nil
+		}
+		for _, e := range list.Entries {
+			if e.Outcome == "" {
+				ids = append(ids, e.ID)
+			}
+		}
+	}
+	return ids
 }
 
 // answered tells the model what became of the calls that waited, and carries out those that
@@ -138,11 +168,17 @@ func (c *cycle) answered(ctx context.Context, n news) (err error) {
 	}
 	for _, id := range n.gone {
 		a := journal.Approval{ID: id, Decision: approval.Withdrawn, Why: "it is not in approvals.yaml any more"}
+		if c.Approvals == nil {
+			a.Why = uncounted
+		}
 		if e, missing := n.list.Find(id); missing == nil {
 			_, why, _ := strings.Cut(e.Outcome, ": ")
 			a.Decision, a.Call, a.Why = e.State(c.now()), c.Redact.String(e.Told()), c.Redact.String(why)
 		}
 		err = cmp.Or(err, c.settled(a))
+	}
+	if c.Approvals == nil && len(n.gone) > 0 {
+		err = cmp.Or(err, c.unkept().Withdraw(uncounted))
 	}
 	if len(told) == 0 {
 		return err

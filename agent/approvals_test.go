@@ -133,6 +133,32 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// Without walls an answer counts for nothing, also once they stand again: model, notes and
+// file are told why.
+func TestApprovedWithoutWalls(t *testing.T) {
+	r := newRig(t, "", "current_task: push it\n")
+	a, _ := r.consented(nil, policy.Ask, act("effect", `{"label":"a"}`), act("done", `{"summary":"asked"}`))
+	r.runs(a, journal.Waiting)
+	list, err := r.approvals(nil).Load()
+	r.must(err)
+	id := list.Entries[0].ID
+	_, err = r.approvals(nil).Answer(id, approval.Approve, "anna", "")
+	r.must(err)
+	a, _ = r.consented(nil, policy.Ask, act("done", `{"summary":"not pushed"}`))
+	a.Approvals = nil
+	seen := listen(a)
+	r.runs(a, journal.Done)
+	said := "withdrawn: " + uncounted
+	if s := r.active(); !strings.Contains(s, "[APPROVAL] "+id+": "+said) || !strings.Contains((*seen)[0], said) {
+		t.Error(s, *seen)
+	}
+	a, _ = r.consented(nil, policy.Ask)
+	r.runs(a, journal.Idle)
+	if list, err = r.approvals(nil).Load(); err != nil || list.Entries[0].Outcome != said || len(r.ran) > 0 {
+		t.Error(list, err, r.ran)
+	}
+}
+
 // listen keeps the requests that a model is sent.
 func listen(a *Agent) *[]string {
 	var seen []string

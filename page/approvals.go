@@ -15,7 +15,8 @@ const answeredShown = 100
 // approvals are the calls that wait for a person, and those that no longer do.
 type approvals struct {
 	Open, Ended []asked
-	Left        int // how many of the latter are not shown
+	Left        int    // how many of the latter are not shown
+	Unwalled    string // why no answer is taken, where that is so
 }
 
 // asked is a call, without secrets.
@@ -31,6 +32,9 @@ type asked struct {
 func (v *visit) showApprovals() (sheet, error) {
 	list, err := v.home.Asked()
 	var d approvals
+	if err := v.home.Answers(); err != nil {
+		d.Unwalled = err.Error()
+	}
 	for _, e := range list {
 		switch {
 		case e.State == approval.Open:

@@ -24,6 +24,9 @@ func TestApprovals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Answers(); err != nil {
+		t.Skip(err)
+	}
 	park := func(args string, expire time.Duration) string {
 		f := s.Approvals()
 		f.Expire = expire
@@ -89,4 +92,31 @@ func TestApprovals(t *testing.T) {
 		want(t, r.get("/h/h/acts"), "<td>"+decision+" "+both)
 	}
 	want(t, r.get("/h/h"), `<a href="/h/h/approvals">1 call waits for your yes: answer it</a>`)
+}
+
+// TestApprovalsWithoutWalls: where a tool could write the answer there is no button for one,
+// and none is taken; page and refusal say what would mend that.
+func TestApprovalsWithoutWalls(t *testing.T) {
+	t.Parallel()
+	folder := ran(t, "h", 0)
+	if err := os.WriteFile(filepath.Join(folder, "h", "rouse.yaml"), []byte("posture: careful\nsandbox: {mode: off}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := open(filepath.Join(folder, "h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := s.Approvals().Park(approval.Entry{Tool: "shell", Args: `{}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, want := serve(t, folder, Act), "no answer is taken: no wall keeps tools from the answers; for walls write posture: careful into rouse.yaml"
+	if text := r.get("/h/h/approvals"); strings.Contains(text, ">Approve<") || strings.Contains(text, "The next cycle carries out") || !strings.Contains(text, want) {
+		t.Error(text)
+	}
+	for _, decision := range []string{approval.Approve, approval.Deny} {
+		if code, text := r.ask(http.MethodPost, "/h/h/approvals/"+id, url.Values{"decision": {decision}, "seen": {"x"}}); code != http.StatusConflict || !strings.Contains(text, want) {
+			t.Errorf("%s: %d, %s", decision, code, text)
+		}
+	}
 }

@@ -30,7 +30,7 @@ func hosted(t testing.TB, folder, name, say string) {
 	first, last := "first "+say[:min(90, len(say))], "last "+say[max(0, len(say)-90):] // YAML wants them short
 	memory := plain(map[string]any{"goals": []string{say}, "notes": say, first: say, last: say, "plan": map[string]string{first: say}, "pending": []any{say, map[string]any{"task": say, "check": say}}})
 	write(t, filepath.Join(dir, "rules.md"), "You are Rouse.")
-	write(t, filepath.Join(dir, "rouse.yaml"), "schedule: '0 12 * * *'\n")
+	write(t, filepath.Join(dir, "rouse.yaml"), "posture: careful\nschedule: '0 12 * * *'\n")
 	write(t, filepath.Join(dir, "scratchpad", "active.yaml"), memory)
 	write(t, h.Before(told), `{"goals": []}`)
 	write(t, h.After(told), memory)

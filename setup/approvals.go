@@ -73,6 +73,9 @@ func (s *Setup) Asked(ids ...string) (list []Approval, err error) {
 // Answer answers calls in the name of who runs this process. What cannot be answered keeps
 // none of the others from it.
 func (s *Setup) Answer(ids []string, decision, why string) (list []Approval, err error) {
+	if err := s.Answers(); err != nil {
+		return nil, err // once, not for each
+	}
 	for _, id := range ids {
 		e, failed := s.Reply(id, approval.Reply{Decision: decision, By: User(), Why: why})
 		if err = errors.Join(err, failed); failed == nil {
@@ -84,6 +87,9 @@ func (s *Setup) Answer(ids []string, decision, why string) (list []Approval, err
 
 // Reply answers one call in somebody's name.
 func (s *Setup) Reply(id string, r approval.Reply) (Approval, error) {
+	if err := s.Answers(); err != nil {
+		return Approval{}, err
+	}
 	r.Why = s.Hidden().String(r.Why)
 	e, err := s.Approvals().Reply(id, r)
 	if err != nil {

@@ -35,14 +35,27 @@ func (s *Setup) consent() (c dispatcher.Consent) {
 
 // Asks says why nobody can be asked, where that is so: a tool could write the answer.
 func (s *Setup) Asks() error {
+	if err := s.exposed(); err != nil {
+		return fmt.Errorf("nobody is asked, and what a rule asks is denied: %w", err)
+	}
+	return nil
+}
+
+// Answers says why no answer is taken, where nobody can be asked.
+func (s *Setup) Answers() error {
+	if err := s.exposed(); err != nil {
+		return fmt.Errorf("no answer is taken: %w", err)
+	}
+	return nil
+}
+
+// exposed says what leaves the answers open to tools.
+func (s *Setup) exposed() error {
 	walls, err := s.Walls()
 	if err = cmp.Or(err, s.Unwalled()); err == nil && walls == nil {
 		err = errors.New("no wall keeps tools from the answers; for walls write posture: careful into rouse.yaml, and no sandbox.mode: off")
 	}
-	if err != nil {
-		return fmt.Errorf("nobody is asked, and what a rule asks is denied: %w", err)
-	}
-	return nil
+	return err
 }
 
 // PostureWords say what the posture means for calls; docs/sandbox.md says what for processes.

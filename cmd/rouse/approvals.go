@@ -20,8 +20,8 @@ func (a *app) newApprovals() *cobra.Command {
 The next cycle carries out precisely what was approved, once. Answers can also be written
 into approvals.yaml in the home. docs/approvals.md tells the rest.
 
-Exit codes: 0, 1 if there is no such call, it has an answer already or approvals.yaml cannot
-be read or written, 2 usage or configuration.`,
+Exit codes: 0, 1 if there is no such call, it has an answer already, approvals.yaml cannot be
+read or written or no wall keeps tools from it, 2 usage or configuration.`,
 		RunE: in(a.open, func(s *setup.Setup, _ []string) error {
 			list, err := s.Asked()
 			if err != nil {
