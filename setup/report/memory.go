@@ -23,8 +23,15 @@ func Keys(list []scratchpad.Difference, moved int) (keys []Key) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b scratchpad.Difference) int { return place(a.Key) - place(b.Key) })
 	var calls Key
+	from := origins(list)
 	for _, d := range list {
+		if d.Key == origin.Key && len(from) > 0 {
+			continue
+		}
 		k := Key{text.Line(d.Key, 200), d.Kind, removed(d), added(d)}
+		if from[d.Key] != "" {
+			k.How += ", from " + text.Line(from[d.Key], 200)
+		}
 		switch d.Key {
 		case "completed_tasks":
 			n := min(moved, len(k.Gone))
@@ -42,6 +49,30 @@ func Keys(list []scratchpad.Difference, moved int) (keys []Key) {
 		keys = append(keys, calls)
 	}
 	return keys
+}
+
+// origins are where changed keys came from, nil where marks of others changed or one was taken away.
+func origins(list []scratchpad.Difference) map[string]string {
+	i := slices.IndexFunc(list, func(d scratchpad.Difference) bool { return d.Key == origin.Key })
+	if i < 0 {
+		return nil
+	}
+	from := map[string]string{}
+	was, _ := list[i].Before.(map[string]any)
+	is, _ := list[i].After.(map[string]any)
+	for key := range is {
+		from[key] = origin.OfKey(is, key).Outside().String()
+		changed := slices.ContainsFunc(list, func(d scratchpad.Difference) bool { return d.Key == key })
+		if from[key] != "" && !changed && is[key] != was[key] {
+			return nil
+		}
+	}
+	for key := range was {
+		if is[key] == nil {
+			return nil
+		}
+	}
+	return from
 }
 
 // place is where a key is shown.

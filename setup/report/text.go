@@ -98,7 +98,7 @@ func (p page) approval(a Approval) {
 
 func (p page) trust(r Report) {
 	p.line("trust", "", r.Trust())
-	some(p, r.Doubts, shownLines, "rouse report --json", func(d Doubt) { p.line("doubt", Warn, d.Cycle+"  "+d.Text) })
+	some(p, r.Doubts, shownLines, "rouse report --json", func(d Doubt) { p.line("doubt", Warn, strings.TrimSpace(d.Cycle+"  "+d.Text)) })
 	if len(r.Origins) > 0 {
 		p.line("outside", "", text.Join(r.Origins, ", ", Origin.String))
 	}
@@ -212,7 +212,11 @@ func (p page) tally(t Tally) string {
 		{t.Told, Bad, "not told of"}, {t.Calls, Warn, "calls failed"}, {t.Refused, Warn, "calls refused"}, {t.Denied, Warn, "calls denied"}, {t.Asked, Warn, "calls asked"},
 	} {
 		if n.count > 0 {
-			line += "  " + p.paint(n.tone, fmt.Sprintf("%d %s", n.count, n.word))
+			word := n.word
+			if n.count == 1 {
+				word = strings.Replace(word, "calls", "call", 1)
+			}
+			line += "  " + p.paint(n.tone, fmt.Sprintf("%d %s", n.count, word))
 		}
 	}
 	return line
@@ -259,6 +263,9 @@ func (o Origin) String() string {
 
 // String is it in words.
 func (c Cost) String() string {
+	if c.Requests+c.Calls == 0 && c.Usual == nil {
+		return "nothing"
+	}
 	line := fmt.Sprintf("%d tokens in %s, %s", c.Input+c.Output, text.Count(c.Requests, "request"), text.Count(c.Calls, "call"))
 	if c.Money != nil {
 		line += fmt.Sprintf(", %.4f %s", float64(*c.Money)/1e9, c.Currency)

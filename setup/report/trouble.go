@@ -12,6 +12,8 @@ import (
 	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/text"
+	"rouse/journal"
+	"rouse/scratchpad/origin"
 	"rouse/setup"
 )
 
@@ -21,13 +23,51 @@ func (r *Report) addTroubles(h home.Home) {
 	var doubts alike[Doubt]
 	for _, c := range r.Cycles {
 		if kind, why := failure(c); kind != "" {
-			failures.add(kind+" "+pause.Cause(why), func(was Failure) Failure { return Failure{c.Cycle, kind, text.Cut(why, saidLength), was.Count + 1} })
+			failures.add(kind+" "+pause.Cause(why), func(was Failure) Failure { return Failure{c.Cycle, kind, text.Cut(why, saidLength), was.Count + 1, ""} })
 		}
 		for _, doubt := range doubted(h, c) {
 			doubts.add(pause.Cause(doubt), func(Doubt) Doubt { return Doubt{c.Cycle, doubt} })
 		}
 	}
 	r.Failures, r.Doubts = failures.list(), doubts.list()
+	for i := range r.Failures {
+		r.Failures[i].Over = r.over(r.Failures[i])
+	}
+	slices.SortStableFunc(r.Failures, func(a, b Failure) int { return cmp.Compare(min(1, len(a.Over)), min(1, len(b.Over))) }) // first those that stand
+}
+
+// over is the cycle that went past a failure: any that ran, and where a check did not hold one for
+// the same entry of the schedule that is proven.
+func (r *Report) over(f Failure) string {
+	crons := map[string]string{}
+	for _, s := range r.Slots {
+		crons[s.Cycle] = s.Cron
+	}
+	for _, c := range r.Cycles {
+		kind, _ := failure(c)
+		past := kind == "" || kind == FailedCheck
+		if f.Kind == FailedCheck {
+			past = c.Task == journal.TaskProven && crons[f.Cycle] != "" && crons[c.Cycle] == crons[f.Cycle]
+		}
+		if c.Cycle > f.Cycle && past && c.Rewound == "" && c.Outcome != agent.Awake {
+			return c.Cycle
+		}
+	}
+	return ""
+}
+
+// addMarked says first which keys of the memory hold text from outside: the next cycle reads them.
+func (r *Report) addMarked(h home.Home) {
+	memory, _, err := h.Load()
+	if err != nil {
+		return // the standing says so
+	}
+	marks, _ := memory.Value(origin.Key)
+	for _, key := range slices.Backward(memory.Keys()) {
+		if from := origin.OfKey(marks, key).Outside(); len(from) > 0 {
+			r.Doubts = slices.Insert(r.Doubts, 0, Doubt{Text: fmt.Sprintf("%s in the memory holds text from %s", text.Line(key, 100), text.Line(from.String(), 200))})
+		}
+	}
 }
 
 // Blank says whether nothing is known of the time: no cycle began, and what was to be done cannot be read.
@@ -77,8 +117,14 @@ func (f Failure) How() string {
 func (f Failure) What() string {
 	why, _ := strings.CutPrefix(f.Why, agent.Unbegun)
 	why, _ = strings.CutPrefix(why, ", as ")
+	if f.Over != "" && f.Kind == FailedRun {
+		why, _, _ = strings.Cut(why, "; ") // what mended it
+	}
 	why, _ = strings.CutPrefix(why, agent.Interrupted+": ")
-	return cmp.Or(why, "why is not known")
+	if why = cmp.Or(why, "why is not known"); f.Over != "" {
+		why += "; over since " + f.Over
+	}
+	return why
 }
 
 // doubted is why the word of a cycle should not be taken without a look.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,10 +44,13 @@ func TestWeek(t *testing.T) {
 	if p := list[0].Problems; len(p) != 1 || !strings.HasPrefix(p[0], "nothing runs, and what is due is not known: read rouse.yaml: line 1: unknown key") {
 		t.Errorf("%q", p)
 	}
+	if keys := report.Keys(list[1].Memory, 0); !slices.ContainsFunc(keys, func(k report.Key) bool { return k.Key == "plan" && k.How == "added, from http_get 127.0.0.1" }) {
+		t.Errorf("the memory does not say where the plan is from: %v", keys)
+	}
 	if s := list[1]; s.Tally.Cycles != s.Tally.Proven+s.Tally.Claimed+s.Tally.Failed+s.Tally.Idle+s.Tally.Awake+s.Tally.None || s.Attention() != 3 {
 		t.Errorf("%+v, %d need a person", s.Tally, s.Attention())
 	}
-	for _, want := range []string{"Never began: the disk was full", "Killed part-way: the cycle ended without sleeping", "Failed: read the rules"} {
+	for _, want := range []string{"Never began: the disk was full", "Killed part-way: the cycle ended without sleeping", "Failed: read the rules: rules.md is empty; over since 20261117_060100"} {
 		if !strings.Contains(text.String(), want) || !strings.Contains(weektest.Under(middle, "What failed, and why"), want) {
 			t.Errorf("no form says %q", want)
 		}

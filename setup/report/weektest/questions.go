@@ -19,8 +19,8 @@ func Questions(t testing.TB, root string) (list []Question) {
 	t.Helper()
 	answers := [][]string{
 		{"20261122_060100", "20261116_220100", "20261121_050100"},
-		{"connection refused", "rules.md is empty", "the disk was full", "test -s digest.md: exit code 1", "the cycle ended without sleeping"},
-		{"rules.md was removed or emptied", "http_get 127.0.0.1"},
+		{"connection refused", "rules.md is empty", "the disk was full", "test -s digest.md: exit code 1", "the cycle ended without sleeping", "20261117_060100"},
+		{"plan in the memory holds text from http_get 127.0.0.1", "rules.md was removed or emptied", "http_get 127.0.0.1"},
 		{"plan", "obey ", "the digest of Sunday"},
 		{"half.txt", "from outside"},
 		{"3150", "0.253", "EUR", "day_money"},
