@@ -89,7 +89,7 @@ func TestApprovals(t *testing.T) {
 		t.Error(text)
 	}
 	for _, decision := range []string{approval.Approve, approval.Deny} {
-		want(t, r.get("/h/h/acts"), "<td>"+decision+" "+both)
+		want(t, r.get("/h/h/acts"), `<td data-is="What">`+decision+" "+both)
 	}
 	want(t, r.get("/h/h"), `<a href="/h/h/approvals">1 call waits for your yes: answer it</a>`)
 }

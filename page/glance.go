@@ -12,9 +12,11 @@ import (
 
 	"rouse/agent"
 	"rouse/agent/budget"
+	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/clock"
 	"rouse/internal/disk"
+	"rouse/internal/text"
 	"rouse/setup"
 	"rouse/setup/report"
 )
@@ -33,7 +35,7 @@ type glances struct {
 // kept is one of them.
 type kept struct {
 	mu      sync.Mutex
-	stamps  [10]disk.Stamp
+	stamps  [11]disk.Stamp
 	checked time.Time // when the files were last looked at
 	until   time.Time // when it is made anew though no file has changed
 	day     spent
@@ -166,8 +168,8 @@ func (s *Server) rowOf(h named) shown {
 }
 
 // stampsOf are those of all that a row is made of. A cycle that begins or ends changes the folders.
-func stampsOf(h home.Home) (stamps [10]disk.Stamp) {
-	for i, path := range []string{h.Config(), h.Env(), h.Prices(), h.Logs(), h.Memory(), h.Slots(), h.Approvals(), h.Stop(), h.VersionFile(), h.Resumed()} {
+func stampsOf(h home.Home) (stamps [11]disk.Stamp) {
+	for i, path := range []string{h.Config(), h.Env(), h.Prices(), h.Logs(), h.Memory(), h.Slots(), h.Approvals(), h.Stop(), h.VersionFile(), h.Resumed(), h.Told()} {
 		stamps[i] = disk.StampOf(path)
 	}
 	return stamps
@@ -182,6 +184,8 @@ type overview struct {
 	Slots    string
 	Next     *time.Time
 	Due      bool // it should have begun
+	Paused   bool
+	Failed   int // of those slots
 	Cost     string
 	Limits   []meter
 	Problems []string
@@ -198,6 +202,12 @@ func (r *kept) make(s *Server, h named) {
 		r.fill(&g, home)
 	}
 	words := strings.ToLower(strings.Join(append(g.Problems, h.Name, h.Dir, g.Wrong, g.Slots), "\n"))
+	if g.Failed > 0 {
+		words += "\nfailed"
+	}
+	if g.Paused {
+		words += "\npaused"
+	}
 	if g.Newest != nil {
 		words += "\n" + g.Newest.Outcome + "\n" + g.Newest.Task
 	}
@@ -229,6 +239,10 @@ func (r *kept) fill(g *overview, s *setup.Setup) {
 	for _, p := range st.Problems {
 		g.Problems = append(g.Problems, hide.String(p))
 	}
+	if n := len(st.Undelivered); n > 0 {
+		g.Problems = append(g.Problems, text.Count(n, "message")+" to you could not be sent")
+	}
+	_, g.Paused = pause.Paused(s.Home.Stop())
 	if newest.Exit != 0 || newest.Outcome == agent.Interrupted {
 		g.Problems = append(g.Problems, "the newest cycle failed: "+newest.Error)
 	}
@@ -247,6 +261,9 @@ func (r *kept) fill(g *overview, s *setup.Setup) {
 	slots := make([]setup.Slot, len(records))
 	for i, record := range records {
 		slots[i] = setup.SlotOf(record)
+		if failed(slots[i]) {
+			g.Failed++
+		}
 	}
 	g.Strip, g.Slots = report.Strip(slots, false), report.SlotWords(slots)
 	problem(r.addCost(g, s, newest))

@@ -103,7 +103,7 @@ func TestHomes(t *testing.T) {
 	if err := os.WriteFile(home.Home{Dir: filepath.Join(folder, "a home 002")}.Stop(), []byte("a holiday"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text := event(); !strings.Contains(text, "a holiday") {
+	if text := event(); !strings.Contains(text, "a holiday") || !strings.Contains(text, "but the home is paused") {
 		t.Error(text)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rouse/home"
 )
@@ -42,5 +43,15 @@ func TestMistakes(t *testing.T) {
 	}
 	if text := r.get(homePath("a home 000")); strings.Contains(text, "last rewind") || strings.Contains(text, "End the rest") {
 		t.Error("buttons are shown that can only fail", text)
+	}
+}
+
+// TestWhen: a time has its year where that is another.
+func TestWhen(t *testing.T) {
+	then := time.Date(2027, 2, 17, 6, 1, 0, 0, time.Local)
+	for now, want := range map[time.Time]string{then: "Wed 17 Feb 06:01", then.AddDate(0, -3, 0): "Wed 17 Feb 2027 06:01"} {
+		if got := when(then, now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

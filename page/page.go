@@ -57,7 +57,7 @@ type Server struct {
 // New is a server that nobody has logged in to.
 func New(o Options) *Server {
 	return &Server{
-		Options: o, doors: newDoors(o), templates: templates(), glances: glances{of: map[string]*kept{}, patience: 60 * time.Millisecond},
+		Options: o, doors: newDoors(o), templates: templates(o.Now), glances: glances{of: map[string]*kept{}, patience: 60 * time.Millisecond},
 	}
 }
 

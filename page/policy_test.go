@@ -32,7 +32,7 @@ func TestPolicy(t *testing.T) {
 {"v":1,"seq":2,"event":"sleep","outcome":"done","exit":0,"refused":[{"what":"host b.example","count":2},{"what":"read `+h.Config()+`","count":1},{"what":"network","count":1}]}
 `)
 	page := r.get("/h/a/policy")
-	for _, want := range []string{`host b.example</td><td class="number">2</td><td><form`, "one of the agent", "see sandbox.network"} {
+	for _, want := range []string{`host b.example</td><td class="number" data-is="How often">2</td><td><form`, "one of the agent", "see sandbox.network"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("without %q: %s", want, page)
 		}

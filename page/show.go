@@ -19,7 +19,7 @@ import (
 var files embed.FS
 
 // templates parses those of pages, each in the frame of all and when it is first shown.
-func templates() func(name string) (*template.Template, error) {
+func templates(now func() time.Time) func(name string) (*template.Template, error) {
 	var mu sync.Mutex
 	parsed := map[string]*template.Template{}
 	return func(name string) (*template.Template, error) {
@@ -28,7 +28,7 @@ func templates() func(name string) (*template.Template, error) {
 		if t := parsed[name]; t != nil {
 			return t, nil
 		}
-		t, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/actions.html", "templates/"+name+".html")
+		t, err := template.New("frame.html").Funcs(functions(now)).ParseFS(files, "templates/frame.html", "templates/parts.html", "templates/actions.html", "templates/"+name+".html")
 		if err == nil {
 			parsed[name] = t
 		}
@@ -36,21 +36,32 @@ func templates() func(name string) (*template.Template, error) {
 	}
 }
 
+// when is a time for people, with its year where that is another than now.
+func when(t, now time.Time) string {
+	if t.Year() != now.Local().Year() {
+		return t.Format("Mon 2 Jan 2006 15:04")
+	}
+	return t.Format("Mon 2 Jan 15:04")
+}
+
 // functions are those that templates have.
-func functions() template.FuncMap {
+func functions(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"visible": visible,
 		"line":    func(n int, s string) string { return text.Line(s, n) },
-		"when":    func(t time.Time) string { return t.Local().Format("Mon 2 Jan 15:04") },
+		"when":    func(t time.Time) string { return when(t.Local(), now()) },
 		"stamp":   func(t time.Time) string { return t.Format(time.RFC3339) },
 		"money":   money,
 		"took":    func(ms int64) string { return took(time.Duration(ms) * time.Millisecond) },
 		"home":    homePath,
 		"nav":     nav,
 		"json":    indented,
-		"failed":  func(s setup.Slot) bool { return s.Exit != nil && *s.Exit != 0 },
+		"failed":  failed,
 	}
 }
+
+// failed says that the cycle of a slot did.
+func failed(s setup.Slot) bool { return s.Exit != nil && *s.Exit != 0 }
 
 func money(m budget.Money) string { return fmt.Sprintf("%.4f", float64(m)/1e9) }
 

@@ -24,7 +24,7 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 	for path, shown := range map[string][]string{
-		"/h/press/approvals":              {"curl -d @numbers", "policy[0]: commands are mine", ">Approve<"},
+		"/h/press/approvals":              {"sandbox.mode: off", "curl -d @numbers", "policy[0]: commands are mine"},
 		"/h/press/cycles/20261115_220100": {"connection refused", "exit 1"},
 		"/h/press/cycles/20261121_220100": {"test -s digest.md"},
 		"/h/press/cycles/20261117_060100": {"port 9 is refused", "not there"},
@@ -37,5 +37,6 @@ func TestQuestions(t *testing.T) {
 		}
 		want(t, r.get(path), shown...)
 	}
+	want(t, r.get("/?find=failed"), "1 of 3 homes", "of these need you", "9 messages to you could not be sent", "5 failed</span>")
 	want(t, page, `action="/h/press/rewind"`, "20261115_220100", "Show what that changes")
 }

@@ -116,11 +116,12 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 }
 
 // Glance is what of the standing costs little to know: the schedule, whether the home rests,
-// and whether calls wait for an answer. Nothing is locked for it.
+// whether calls wait for an answer, and what people could not be told. Nothing is locked for it.
 func (s *Setup) Glance(newest *agent.Summary) Standing {
 	st := newStanding()
 	s.addRhythm(&st, newest)
 	st.problem(s.Unanswered())
+	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
 }
 
