@@ -29,7 +29,7 @@ func TestQuestions(t *testing.T) {
 		"/h/press/cycles/20261121_220100": {"test -s digest.md"},
 		"/h/press/cycles/20261117_060100": {"port 9 is refused", "not there"},
 		"/h/press/cycles":                 {"20261116_220100"},
-		"/h/press/policy":                 {"write_file", "secrets/*"},
+		"/h/press/policy":                 {"write_file <code>secrets/k</code>", "secrets/*"},
 		"/h/press/cost":                   {"EUR"},
 	} {
 		if !strings.Contains(page, `href="`+path) {
