@@ -15,6 +15,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/tools"
 )
 
 // Rewind says what is to be put back to how it was before a cycle.
@@ -204,6 +205,9 @@ func (k *Keeper) outward(from string) (list []Call, err error) {
 			}
 			if d, ok := e.Data.(*journal.Intent); ok && k.wentOut(d) {
 				list = append(list, Call{id, d.Step, d.Tool, text.Line(string(d.Args), maxNote)})
+			}
+			if d, ok := e.Data.(*journal.Result); ok && d.Tool == "http_get" && d.Metadata[tools.Unsent] == true { // others may lie
+				list = slices.DeleteFunc(list, func(c Call) bool { return c.Cycle == id && c.Step == d.Step })
 			}
 		}
 	}

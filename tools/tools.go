@@ -128,6 +128,9 @@ func (r *Result) Refuse(list []sandbox.Refusal) {
 	r.Error += fmt.Sprintf("; the sandbox refused: %s; only the operator can allow that: %s", what, advice)
 }
 
+// Unsent is the metadata of an http_get that was refused before anything went out.
+const Unsent = "unsent"
+
 // Media is a picture, or another binary content of its own.
 type Media struct {
 	Type string `json:"type"` // the media type, as image/png

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"rouse/internal/netguard/netguardtest"
+	"rouse/tools"
 )
 
 // A name that answered with a public address and then with a loopback one.
@@ -148,7 +149,7 @@ func TestPorts(t *testing.T) {
 	} {
 		for _, host := range []string{"127.0.0.1", "web.test"} {
 			got, _ := fetch(t, r.client("127.0.0.1"), "http://"+host+":"+port+"/", nil)
-			if d := r.Reached(); got.OK || (len(d) > 0) != ok {
+			if d := r.Reached(); got.OK || (len(d) > 0) != ok || (got.Metadata[tools.Unsent] == true) == ok {
 				t.Errorf("%s port %q: dialled %v, %+v", host, port, d, got)
 			}
 		}

@@ -118,7 +118,9 @@ func (c *client) get(ctx context.Context, call tools.Call, a getArgs) tools.Resu
 	}
 	u, err := c.guard.parse(a.URL)
 	if err != nil {
-		return tools.Fail("http_get: %s", c.oneLine(err))
+		r := tools.Fail("http_get: %s", c.oneLine(err))
+		r.Metadata = map[string]any{tools.Unsent: true}
+		return r
 	}
 	var asked []string
 	resp, err := c.follow(ctx, u, header, call.Hop, &asked)
