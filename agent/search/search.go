@@ -112,6 +112,9 @@ type QueryError struct{ msg string }
 
 func (e *QueryError) Error() string { return e.msg }
 
+// Wrong is a [QueryError].
+func Wrong(format string, args ...any) error { return &QueryError{fmt.Sprintf(format, args...)} }
+
 // Find looks for a query, once it has taken in what is new.
 func (x Index) Find(ctx context.Context, q Query) (Found, error) {
 	match, err := expression(q.Text, q.Any)

@@ -18,6 +18,7 @@ import (
 	"rouse/agent/notify"
 	"rouse/agent/search"
 	"rouse/home"
+	"rouse/internal/sandbox"
 	"rouse/journal"
 	"rouse/scratchpad"
 	"rouse/setup"
@@ -228,6 +229,9 @@ func Since(s *setup.Setup, moment string) (Report, error) {
 		}
 	}
 	since, err := search.Since(cmp.Or(moment, "24h"), s.Now())
+	if err == nil && since > s.Now().Format(home.CycleForm) {
+		err = search.Wrong("since %q: that is yet to come", moment)
+	}
 	if err != nil {
 		return Report{}, err
 	}
@@ -251,6 +255,7 @@ func of(s *setup.Setup, since string) (Report, error) {
 	h := s.Home.AtOnce()
 	r.problem(r.addCycles(h, since))
 	read := newReading(since)
+	r.allowed(s)
 	r.problem(r.addCost(s, since, read.line))
 	t := &r.Tally
 	t.Calls, t.Refused, t.Denied, t.Asked = read.missed[CallFailed], read.missed[CallRefused], read.missed[CallDenied], read.missed[CallAsked]
@@ -320,22 +325,40 @@ func (r *Report) want(h home.Home, refused journal.Refusal) {
 	r.Wanted[i].Count += refused.Count
 }
 
+// allowed takes the way to allow it from what is allowed by now.
+func (r *Report) allowed(s *setup.Setup) {
+	for i, w := range r.Wanted {
+		kind, name, _ := strings.Cut(w.What, " ")
+		if kind != sandbox.Host && kind != sandbox.Read && kind != sandbox.Write {
+			continue
+		}
+		if got, _, err := s.Allow(kind, name); err == nil && !got.Added {
+			r.Wanted[i].Mend = ", which is allowed now"
+		}
+	}
+}
+
 // addCost adds what the cycles used, and what those of the week before did; each is given the
 // lines of all their journals.
 func (r *Report) addCost(s *setup.Setup, since string, each func(cycle string, line []byte)) error {
 	prices, _ := s.Prices() // whose error is a problem anyway
 	const week = 7 * 24 * time.Hour
-	rows, err := budget.Usage(s.Home, "cycle", s.ModelName(), prices, r.Since.Add(-week).Format(home.CycleForm), each)
+	y, m, d := r.Since.Add(-week).Date() // of which all is counted, for the chart
+	rows, err := budget.Usage(s.Home, "cycle", s.ModelName(), prices, time.Date(y, m, d, 0, 0, 0, 0, r.Since.Location()).Format(home.CycleForm), each)
 	if err != nil {
 		return err
 	}
-	n, _ := slices.BinarySearchFunc(rows, since, func(r budget.Row, id string) int { return cmp.Compare(r.Key, id) })
-	now, before := budget.Total(rows[n:]), budget.Total(rows[:n])
+	from := func(id string) int {
+		n, _ := slices.BinarySearchFunc(rows, id, func(r budget.Row, id string) int { return cmp.Compare(r.Key, id) })
+		return n
+	}
+	n, first := from(since), from(r.Since.Add(-week).Format(home.CycleForm))
+	now, before := budget.Total(rows[n:]), budget.Total(rows[first:n])
 	r.Cost = Cost{Row: now, Currency: prices.Currency, Days: r.days(rows)}
 	if now.Priced {
 		r.Cost.Money = &now.Money
 	}
-	if n > 0 {
+	if n > first {
 		share := float64(r.Until.Sub(r.Since)) / float64(week)
 		u := &Usual{Tokens: int64(float64(before.Input+before.Output) * share)}
 		if money := budget.Money(float64(before.Money) * share); before.Priced {

@@ -24,7 +24,7 @@ func night(t testing.TB, cycles int, now time.Time) *setup.Setup {
 		}
 	}
 	write(h.Rules(), "be good")
-	write(h.Config(), "history: {workspace: off}\n")
+	write(h.Config(), "history: {workspace: off}\nposture: careful\nsandbox: {hosts: [a.example]}\n")
 	if err := os.Mkdir(filepath.Join(h.Dir, "scratchpad"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestReport(t *testing.T) {
 	if r.Tally != (Tally{Cycles: 60, Claimed: 60, Denied: 60}) || r.Cost.Input != 6000 || r.Cost.Usual == nil || r.Cost.Usual.Tokens != 30*110/(7*24) {
 		t.Errorf("%+v, %+v, usual %+v", r.Tally, r.Cost, r.Cost.Usual)
 	}
-	if len(r.Hosts) != 1 || r.Hosts[0] != (Count{"example.com", 60}) || len(r.Wanted) != 1 || r.Wanted[0].Count != 120 || r.Wanted[0].Mend == "" {
+	if len(r.Hosts) != 1 || r.Hosts[0] != (Count{"example.com", 60}) || len(r.Wanted) != 1 || r.Wanted[0].Count != 120 || r.Wanted[0].Mend != ", which is allowed now" {
 		t.Errorf("hosts %v, wanted %v", r.Hosts, r.Wanted)
 	}
 	if len(r.Said) != mostSaid || r.Said[mostSaid-1].Text != "note 89" || r.Undo != r.Cycles[0].Cycle {

@@ -89,7 +89,7 @@ func some[T any](p page, list []T, most int, others string, show func(T)) {
 
 func (p page) approval(a Approval) {
 	if a.State != approval.Open {
-		p.line("answered", "", a.ID+" "+a.Call()+": "+a.State+" "+a.Why)
+		p.line("answered", "", a.ID+" "+a.Call()+": "+a.Became()+" "+a.Why)
 		return
 	}
 	p.line("waits", Warn, fmt.Sprintf("%s until %s: %s", a.Call(), clock(a.Expires), a.Said))
@@ -112,6 +112,18 @@ func (p page) cost(r Report) {
 	if len(r.Hosts) > 0 {
 		p.line("reached", "", text.Join(r.Hosts, ", ", Count.String))
 	}
+}
+
+// Became says what became of the call, and who answered.
+func (a Approval) Became() string {
+	by := text.Line(a.By, 80)
+	switch {
+	case by == "":
+		return a.State
+	case a.Carried != "":
+		return a.State + "; approved by " + by
+	}
+	return a.State + " by " + by
 }
 
 // changes shows memory and files over all of the time.

@@ -167,11 +167,18 @@ func (r *Report) addApprovals(s *setup.Setup) error {
 func (r Report) Missed(refused bool) (list []Call) {
 	for _, c := range r.Calls {
 		own := c.Tool == "done" || c.Tool == "update_scratchpad"
-		if refused == (c.How != CallFailed && !own) {
+		if refused == (c.How != CallFailed && !own) && !r.among(c) {
 			list = append(list, c)
 		}
 	}
 	return list
+}
+
+// among says whether a refused call is among what the sandbox refused.
+func (r Report) among(c Call) bool {
+	return c.How == CallRefused && slices.ContainsFunc(r.Wanted, func(w Wanted) bool {
+		return strings.Contains(c.Why, "rouse allow "+w.What)
+	})
 }
 
 // untold sums up, for each sink, what did not arrive there.
@@ -181,8 +188,8 @@ func untold(list []setup.Undelivered) (said []string) {
 	for _, u := range list {
 		count[u.Sink]++
 		sinks.add(u.Sink, func(string) string {
-			why := strings.TrimRight(u.Status+": "+text.Cut(u.Error, 200), ": ")
-			return fmt.Sprintf("%s did not arrive at %s (%s), the newest: %s: %s", text.Count(count[u.Sink], "message"), u.Sink, why, u.Kind, u.Text)
+			why := cmp.Or(strings.TrimRight(text.Cut(u.Error, 200), ": "), u.Status)
+			return fmt.Sprintf("%s could not be sent to %s: %s; see notify in rouse.yaml. The newest: %s: %s", text.Count(count[u.Sink], "message"), u.Sink, why, u.Kind, u.Text)
 		})
 	}
 	return sinks.list()

@@ -24,7 +24,7 @@ func Questions(t testing.TB, root string) (list []Question) {
 		{"plan", "obey ", "the digest of Sunday"},
 		{"half.txt", "from outside"},
 		{"3150", "0.253", "EUR", "day_money"},
-		{"slots were missed", "9 messages did not arrive at command false", "rouse approvals approve ", "curl -d @numbers"},
+		{"slots were missed", "9 messages could not be sent to command false: exit code 1; see notify", "rouse approvals approve ", "curl -d @numbers"},
 		{"http://127.0.0.1:9/admin", "port 9 is refused", "secrets/k", "denies it: not there", "waits for the operator's yes", "127.0.0.1"},
 		{"write the digest"},
 		{"20261115_220100"},
