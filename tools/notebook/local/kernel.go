@@ -21,8 +21,10 @@ const (
 	// maxMessage is the longest message from a process, a picture as a rule.
 	maxMessage = 16 << 20
 	// closeGrace is how long a process may take to end when it is no longer
-	// needed, and to be found dead when its channel has ended.
+	// needed.
 	closeGrace = 300 * time.Millisecond
+	// deathGrace is how long one that has closed its channel may take to be seen dead.
+	deathGrace = 3 * time.Second
 	// writeTimeout is how long a process may take to read what it is told.
 	writeTimeout = 10 * time.Second
 )
@@ -202,7 +204,7 @@ func (k *kernel) diagnosis() string {
 			said = ": " + said
 		}
 		return "the interpreter ended: " + k.exit.String() + said
-	case <-time.After(closeGrace):
+	case <-time.After(deathGrace):
 		return "the connection to the interpreter was closed from inside"
 	}
 }
