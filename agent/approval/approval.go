@@ -344,10 +344,15 @@ func (f *File) Withdraw(why string) error {
 	}
 	return f.Update(func(l *List) error {
 		for _, e := range l.Entries {
-			if e.Outcome == "" {
+			switch {
+			case e.Outcome != "":
+				continue
+			case e.Carried != "":
+				e.Outcome = Unknown + ": it was begun in cycle " + e.Carried + " and may have run"
+			default:
 				e.Outcome = Withdrawn + ": " + why
-				l.Set(e)
 			}
+			l.Set(e)
 		}
 		return nil
 	})

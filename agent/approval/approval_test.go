@@ -69,3 +69,25 @@ func TestFile(t *testing.T) {
 		}
 	}
 }
+
+// TestWithdraw: what had begun when it was withdrawn is unknown, not undone.
+func TestWithdraw(t *testing.T) {
+	dir := t.TempDir()
+	f := &File{Path: filepath.Join(dir, "approvals.yaml"), Lock: filepath.Join(dir, "lock"), Now: time.Now, Expire: time.Hour}
+	for _, args := range []string{`{"a":1}`, `{"a":2}`} {
+		if _, err := f.Park(Entry{Tool: "shell", Args: args}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func(l *List) error { l.Entries[0].Carried = "20260401_150000"; l.Set(l.Entries[0]); return nil }
+	if err := f.Update(begin); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Withdraw("the home was reset"); err != nil {
+		t.Fatal(err)
+	}
+	list, err := f.Load()
+	if err != nil || list.Entries[0].State(time.Now()) != Unknown || list.Entries[1].State(time.Now()) != Withdrawn {
+		t.Error(err, list)
+	}
+}
