@@ -74,7 +74,7 @@ func (a *app) serve(ctx context.Context, set config.Serve, dirs []string) error 
 	}
 	l, err := net.Listen("tcp", set.Listen)
 	if err != nil {
-		return fmt.Errorf("serve: %w", err)
+		return fmt.Errorf("serve: %w; --listen names another address", err)
 	}
 	defer l.Close()
 	server := page.New(o)

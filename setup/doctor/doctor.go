@@ -46,7 +46,7 @@ func (d Doctor) Examine(h home.Home) []setup.Check {
 	}
 	checks = append(checks, setup.Check{Check: "configuration", OK: true, Found: h.Rel(h.Config())})
 	checks = append(checks, d.checkModels(s)...)
-	checks = append(checks, checkSinks(s)...)
+	checks = append(append(checks, checkSinks(s)...), checkHooks(s)...)
 	if at, _ := s.NextReport(); !at.IsZero() {
 		c := setup.Check{Check: "report", OK: true, Found: "the next one is sent at " + setup.Clock(at)}
 		if err := s.Unreported(); err != nil {
@@ -181,6 +181,18 @@ func (d Doctor) checkClock(h home.Home) setup.Check {
 		return setup.Check{Check: "cycles", OK: true, Found: c.Cycle + " was interrupted", Hint: "the next wake settles it"}
 	}
 	return setup.Check{Check: "cycles", OK: true, Found: "the newest is " + c.Cycle + ", " + c.Outcome}
+}
+
+// checkHooks looks whether each hook has the secret without which it takes nothing.
+func checkHooks(s *setup.Setup) (checks []setup.Check) {
+	for _, h := range s.Config.Hooks {
+		c := setup.Check{Check: "hook " + h.Name, OK: true, Found: "POST /hooks/" + h.Name + " of rouse serve"}
+		if s.Getenv(h.SecretEnv) == "" {
+			c.OK, c.Found, c.Hint = false, "$"+h.SecretEnv+" is not set, so it takes nothing", "put the secret that the sender has into .env"
+		}
+		checks = append(checks, c)
+	}
+	return checks
 }
 
 // checkSinks tries the sinks that are servers, and sends them nothing.
