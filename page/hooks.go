@@ -114,11 +114,12 @@ func answer(w http.ResponseWriter, code int, got setup.Received, err error) {
 // start begins a cycle for a task. Where one is awake, which may be about to sleep, it does
 // so after that, unless that one took the task in.
 func (s *Server) start(h *setup.Setup, id string) {
-	err := h.RunApart(s.Program, s.Say)
+	say := func(said string) { s.Say(h.Home.Dir + ": " + said) } // of several homes
+	err := h.RunApart(s.Program, say)
 	if errors.Is(err, home.ErrAwake) {
 		go s.startLater(h, id)
 	} else if err != nil {
-		s.Say("hook: " + err.Error())
+		say(err.Error())
 	}
 }
 
