@@ -185,11 +185,14 @@ func (s *Setup) hookResults() (list []agent.Result) {
 		if h.Deliver.File == "" {
 			continue
 		}
-		notes, _ := filepath.Glob(s.received(h.Name, "*")) // whose pattern is fit
+		notes, _ := os.ReadDir(s.Home.Received()) // none where nothing came yet
 		of := map[string]Received{}
-		for _, path := range notes {
+		for _, note := range notes {
+			if !strings.HasPrefix(note.Name(), h.Name+".") {
+				continue
+			}
 			var r Received
-			text, err := disk.ReadSmall(path, 2*inbox.MaxTask)
+			text, err := disk.ReadSmall(filepath.Join(s.Home.Received(), note.Name()), 2*inbox.MaxTask)
 			if err == nil && json.Unmarshal(text, &r) == nil && r.At.After(of[r.Task].At) {
 				of[r.Task] = r
 			}
