@@ -1,5 +1,5 @@
 // Package rouse holds the files of a new home. They are those of the
-// repository's own home, which is its root.
+// repository's own home, which is its root, and of the homes in examples.
 package rouse
 
 import "embed"
@@ -8,3 +8,8 @@ import "embed"
 //
 //go:embed rules.md rouse.yaml prices.yaml scratchpad/initial.yaml bin/run.sh bin/reset.sh bin/find.sh
 var Template embed.FS
+
+// Examples has a folder of files for each home that `rouse init --from` makes.
+//
+//go:embed examples/*/README.md examples/*/rules.md examples/*/rouse.yaml examples/*/scratchpad/initial.yaml examples/*/bin
+var Examples embed.FS

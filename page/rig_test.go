@@ -99,7 +99,7 @@ func ran(t testing.TB, name string, cycles int) (folder string) {
 	folder = t.TempDir()
 	dir := filepath.Join(folder, name)
 	p := setup.Process{Now: time.Now, Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + folder}}
-	if _, err := setup.WriteTemplate(dir, p); err != nil {
+	if _, _, err := setup.WriteTemplate(dir, nil, p); err != nil {
 		t.Fatal(err)
 	}
 	for range cycles {

@@ -14,22 +14,66 @@ import (
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/sandbox"
+	"rouse/internal/text"
 )
 
-// WriteTemplate writes the files of a new home that are not there yet. A new
-// rouse.yaml has walls, as far as they hold on this machine.
-func WriteTemplate(dir string, p Process) (made []string, err error) {
+// Examples are the homes that a new one can be made from: the first line of each one's
+// README, which begins with its name.
+func Examples() (list []string) {
+	paths, _ := fs.Glob(rouse.Examples, "examples/*/README.md") // the pattern is ours
+	for _, path := range paths {
+		data, _ := rouse.Examples.ReadFile(path) // it is in the program
+		line, _, _ := strings.Cut(string(data), "\n")
+		list = append(list, strings.TrimPrefix(line, "# "))
+	}
+	return list
+}
+
+// Example has the files of the example of a name.
+func Example(name string) (fs.FS, error) {
+	if list := Examples(); !slices.ContainsFunc(list, func(line string) bool { return strings.HasPrefix(line, name+":") }) {
+		return nil, fmt.Errorf("no example %s; rouse init --from list says what there is", text.Line(name, 100))
+	}
+	return fs.Sub(rouse.Examples, "examples/"+name)
+}
+
+// WriteTemplate writes the files of a new home that are not there yet: those of the
+// example first, unless that is nil. A new rouse.yaml has walls, as far as they hold on
+// this machine; an example's is as it is. kept are files that stand in the place of the
+// example's.
+func WriteTemplate(dir string, example fs.FS, p Process) (made, kept []string, err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
 		if err := os.Chmod(dir, 0o700); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	if example != nil {
+		if made, kept, err = writeAll(dir, example); err != nil {
+			return made, kept, err
+		}
+	}
+	more, _, err := writeAll(dir, rouse.Template)
+	if made = append(made, more...); err != nil {
+		return made, kept, err
+	}
+	h, err := home.At(dir)
+	if err != nil {
+		return made, kept, err
+	}
+	if err := (disk.OS{}).MkdirAll(h.Logs(), 0o700); err != nil || !slices.Contains(more, filepath.Base(h.Config())) {
+		return made, kept, err
+	}
+	return made, kept, wallIn(h, p)
+}
+
+// writeAll writes files into a folder, and leaves those that are there already.
+func writeAll(dir string, from fs.FS) (made, kept []string, err error) {
 	out := disk.OS{}
-	err = fs.WalkDir(rouse.Template, ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := rouse.Template.ReadFile(name)
+		data, err := fs.ReadFile(from, name)
 		if err != nil {
 			return err
 		}
@@ -39,22 +83,13 @@ func WriteTemplate(dir string, p Process) (made []string, err error) {
 		}
 		err = disk.Create(out, path, data, mode(name))
 		if errors.Is(err, fs.ErrExist) {
+			kept = append(kept, name)
 			return nil
 		}
 		made = append(made, name)
 		return err
 	})
-	if err != nil {
-		return made, err
-	}
-	h, err := home.At(dir)
-	if err != nil {
-		return made, err
-	}
-	if err := out.MkdirAll(h.Logs(), 0o700); err != nil || !slices.Contains(made, filepath.Base(h.Config())) {
-		return made, err
-	}
-	return made, wallIn(h, p)
+	return made, kept, err
 }
 
 func mode(name string) fs.FileMode {

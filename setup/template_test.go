@@ -19,7 +19,7 @@ func TestFirstRequest(t *testing.T) {
 	s, server := limited(t, "{}", false)
 	s.Home = home.Home{Dir: filepath.Join(t.TempDir(), "home")}
 	s.Environ = append(s.Environ, "OPENAI_BASE_URL="+server.URL())
-	if _, err := WriteTemplate(s.Home.Dir, s.Process); err != nil {
+	if _, _, err := WriteTemplate(s.Home.Dir, nil, s.Process); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(s.Home, s.Process)

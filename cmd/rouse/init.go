@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"rouse/home"
 	"rouse/internal/text"
 	"rouse/setup"
@@ -14,28 +15,48 @@ import (
 )
 
 func (a *app) newInit() *cobra.Command {
-	return &cobra.Command{
+	var from string
+	c := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Make a home for an agent",
 		Long: `Make a home in DIR (default: $ROUSE_HOME, else the current folder): rules.md, rouse.yaml, scratchpad with a
 first task, logs, bin, closed to other users of the machine. Its tools are walled in as far as this machine can;
 rouse.yaml says what it cannot. What is there already is left as it is.
 
+With --from it is a home that does something: its README.md says what, and what to change in rouse.yaml first.
+--from list names them.
+
 Exit codes: 0 done, 1 a file could not be written, 2 usage.`,
-		Example: "  rouse init my-agent",
-		Args:    cobra.MaximumNArgs(1),
+		Example: `  rouse init my-agent
+  rouse init --from log-watch my-logs`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.init(strings.Join(args, ""))
+			if from == "list" {
+				fmt.Fprintln(a.stdout, strings.Join(setup.Examples(), "\n"))
+				return nil
+			}
+			return a.init(strings.Join(args, ""), from)
 		},
 	}
+	c.Flags().StringVar(&from, "from", "", "a worked home to begin with, or list")
+	return c
 }
 
-func (a *app) init(dir string) error {
+func (a *app) init(dir, from string) error {
 	dir = cmp.Or(dir, a.home, a.getenv("ROUSE_HOME"), ".")
 	if _, err := (home.Home{Dir: dir}).Version(); errors.As(err, new(*home.StateError)) {
 		return err
 	}
-	made, err := setup.WriteTemplate(dir, a.process())
+	var example fs.FS
+	next := "rouse run"
+	if from != "" {
+		var err error
+		if example, err = setup.Example(from); err != nil {
+			return usage(err)
+		}
+		next = "less README.md"
+	}
+	made, kept, err := setup.WriteTemplate(dir, example, a.process())
 	if err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
@@ -44,6 +65,9 @@ func (a *app) init(dir string) error {
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "made %s: %s\n", text.Line(dir, maxMessage), strings.Join(made, ", "))
-	fmt.Fprintf(a.stdout, "next: cd %s && rouse run\n", text.Line(install.Quoted(dir), maxMessage))
+	if len(kept) > 0 {
+		fmt.Fprintf(a.stdout, "left as it was: %s; the example's are not there\n", strings.Join(kept, ", "))
+	}
+	fmt.Fprintf(a.stdout, "next: cd %s && %s\n", text.Line(install.Quoted(dir), maxMessage), next)
 	return nil
 }
