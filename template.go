@@ -6,7 +6,7 @@ import "embed"
 
 // Template has the files that `rouse init` writes, by their place in the home.
 //
-//go:embed rules.md rouse.yaml prices.yaml scratchpad/initial.yaml bin/run.sh bin/reset.sh bin/find.sh
+//go:embed rules.md rouse.yaml rouse.schema.json prices.yaml scratchpad/initial.yaml bin/run.sh bin/reset.sh bin/find.sh
 var Template embed.FS
 
 // Examples has a folder of files for each home that `rouse init --from` makes.

@@ -263,7 +263,8 @@ func (c *Check) set(key string, v any) (err error) {
 			err = errors.New("want operator or agent")
 		}
 	default:
-		err = errors.New("unknown key; " + forms)
+		known := slices.Concat(keys(Command), keys(File), keys(HTTP), []string{"timeout", "sandbox", "by"})
+		err = errors.New("unknown key" + cmp.Or(text.Meant(key, known), "; "+forms))
 	}
 	return err
 }

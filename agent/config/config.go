@@ -64,6 +64,8 @@ type Config struct {
 	user    string // whose home ~ is
 	fileURL string // model.base_url of it
 	elseURL bool   // the environment names another one
+	named   bool   // the environment names the model
+	auto    bool   // the provider was found out
 	text    []byte // which it was read from
 }
 
@@ -171,25 +173,29 @@ func Default() Config {
 // Load reads the file at path, which need not exist, and lets the environment
 // override it. Errors name the file, the line and the mend.
 func Load(path string, getenv func(string) string) (Config, error) {
-	c := Default()
-	name := filepath.Base(path)
 	data, err := disk.ReadSmall(path, maxBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return c, fmt.Errorf("read %s: %w", name, err)
+		return Default(), fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
+	return read(path, data, getenv)
+}
+
+func read(path string, data []byte, getenv func(string) string) (Config, error) {
+	c, name := Default(), filepath.Base(path)
 	if err := decode(data, &c); err != nil {
-		return c, fmt.Errorf("read %s: %s", name, yamlerror.Text(err))
+		return c, fmt.Errorf("read %s: %s", name, yamlerror.Text(meant(err)))
 	}
 	c.name, c.text, c.fileURL = name, data, c.Model.BaseURL
 	c.dir, c.user = filepath.Dir(path), getenv("HOME")
 	c.Sandbox.fill(c.Posture)
+	c.named = getenv("ROUSE_MODEL") != ""
 	c.Model.Name = cmp.Or(getenv("ROUSE_MODEL"), c.Model.Name)
 	c.elseURL = getenv("OPENAI_BASE_URL") != ""
 	c.Model.BaseURL = cmp.Or(getenv("OPENAI_BASE_URL"), c.Model.BaseURL)
 	if err := c.check(); err != nil {
 		return c, c.Wrong(err)
 	}
-	if c.Model.Provider == "auto" {
+	if c.auto = c.Model.Provider == "auto"; c.auto {
 		c.Model.Provider = c.provider(getenv)
 	}
 	return c, nil

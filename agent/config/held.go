@@ -13,25 +13,27 @@ import (
 // value a line, under its key in rouse.yaml.
 func (c Config) Held() []byte {
 	var b bytes.Buffer
-	hold(&b, "", reflect.ValueOf(c))
+	hold("", reflect.ValueOf(c), func(key string, value []byte) {
+		b.WriteString(key + ": ")
+		b.Write(value)
+		b.WriteByte('\n')
+	})
 	return b.Bytes()
 }
 
-// hold writes the fields of a struct.
-func hold(b *bytes.Buffer, prefix string, v reflect.Value) {
+// hold gives the fields of a struct.
+func hold(prefix string, v reflect.Value, give func(key string, value []byte)) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		switch value := v.Field(i); {
 		case !f.IsExported():
 		case option == "inline":
-			hold(b, prefix, value)
+			hold(prefix, value, give)
 		case value.Kind() == reflect.Struct:
-			hold(b, prefix+name+".", value)
+			hold(prefix+name+".", value, give)
 		default:
-			b.WriteString(prefix + name + ": ")
-			b.Write(heldValue(value))
-			b.WriteByte('\n')
+			give(prefix+name, heldValue(value))
 		}
 	}
 }

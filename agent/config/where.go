@@ -25,19 +25,33 @@ var keyPath = lazy.Regexp(`^[a-z_]+(\.[a-z_]+|\[\d+\])*`)
 
 // lineOf is the line of a key, or of the nearest one around it that is there.
 func lineOf(text []byte, key string) (line int) {
+	line, _, _ = locate(parse(text), key)
+	return line
+}
+
+// parse is the mapping of a file, or nil.
+func parse(text []byte) *yaml.Node {
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 {
-		return 0
+		return nil
 	}
-	node := doc.Content[0]
+	return doc.Content[0]
+}
+
+// locate gives the value of a key, or of the nearest one around it that is there, and
+// the line of its name; whole says that it is that of the key itself.
+func locate(node *yaml.Node, key string) (line int, value *yaml.Node, whole bool) {
 	for _, name := range strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
+		if node == nil {
+			return line, node, false
+		}
 		at, below := child(node, name)
 		if below == nil {
-			break
+			return line, node, false
 		}
 		line, node = at, below
 	}
-	return line
+	return line, node, node != nil
 }
 
 // child is what a mapping or a sequence has under a name, and the line of it.

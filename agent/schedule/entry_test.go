@@ -169,7 +169,7 @@ func TestRead(t *testing.T) {
 		"a: 1\nschedule:\n  - '@daily'\n  - cron: 0 0 30 2 *\n":    `line 4: schedule: "0 0 30 2 *": no such date ever comes`,
 		"schedule:\n  - {cron: '@daily', timezone: Europe/Belrin}": `line 2: schedule: timezone "Europe/Belrin" is not known; use a name such as Europe/Berlin or UTC`,
 		"schedule:\n  - {cron: '@daily', overlap: both}":           `line 2: schedule: overlap "both": use skip, queue or replace`,
-		"schedule:\n  - {cron: '@daily', jiter: 5m}":               `line 2: schedule: unknown key "jiter"`,
+		"schedule:\n  - {cron: '@daily', jiter: 5m}":               `line 2: schedule: unknown key "jiter"; did you mean jitter?`,
 		"schedule:\n  - {task: x}":                                 "line 2: schedule: the key cron is missing",
 		"schedule:\n  - '@daily'\n  - '@daily'":                    "line 3: schedule: the same entry stands in line 2",
 		"schedule:\n  - {cron: '@daily', not_after: tomorrow}":     `line 2: schedule: not_after "tomorrow" is neither a time of day (08:30) nor a date (2026-01-31, 2026-01-31T08:30)`,

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"rouse/agent/check"
+	"rouse/internal/text"
 )
 
 // List is the schedule of a home: `schedule:` in its rouse.yaml.
@@ -112,7 +115,8 @@ func (e *Entry) set(key string, n *yaml.Node) (err error) {
 		}
 		e.IdleSkip = v == "skip"
 	default:
-		return fmt.Errorf("unknown key %q", key)
+		known := slices.Concat(slices.Sorted(maps.Keys(texts)), slices.Sorted(maps.Keys(lengths)), []string{"retry", "check", "deliver", "idle"})
+		return fmt.Errorf("unknown key %q%s", key, text.Meant(key, known))
 	}
 	if err != nil {
 		return fmt.Errorf("%s %q: %w", key, n.Value, err)

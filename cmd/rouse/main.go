@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rouse/agent/trust"
 	"rouse/home"
@@ -175,6 +176,11 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 				said = before + ": want true or false"
 			}
 		}
+		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+			var names []string
+			c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+			said += text.Meant("--"+unknown.GetSpecifiedName(), names)
+		}
 		return usage(fmt.Errorf("%s; see %s --help", said, c.CommandPath()))
 	})
 	root.PersistentFlags().StringVar(&a.home, "home", "", "the agent's home (default $ROUSE_HOME, else the current folder)")
@@ -185,7 +191,7 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 		return root
 	}
 	root.AddCommand(a.newInit(), a.newRun(), a.newStatus(), a.newCycles(), a.newLog(), a.newDiff(), a.newSearch(),
-		a.newReset(), a.newVerify(), a.newForget(), a.newRewind(), a.newReplay(), a.newBackup(), a.newRestore(), a.newAllow(), a.newPolicy(), a.newApprovals(), a.newObservation(), a.newMCP(), a.newNotebook(), a.newVault(), a.newCost(), a.newPause(), a.newResume(), a.newReap(),
+		a.newReset(), a.newVerify(), a.newForget(), a.newRewind(), a.newReplay(), a.newBackup(), a.newRestore(), a.newAllow(), a.newConfig(), a.newPolicy(), a.newApprovals(), a.newObservation(), a.newMCP(), a.newNotebook(), a.newVault(), a.newCost(), a.newPause(), a.newResume(), a.newReap(),
 		a.newSchedule(), a.newSlots(), a.newReport(), a.newServe(), a.newTell(), a.newInstall(), a.newUninstall(), a.newDoctor(), a.newVersion())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -220,7 +226,7 @@ func complete(c *cobra.Command) {
 			err = fmt.Errorf("got %s; it is used as: %s", text.Count(len(args), "argument"), c.UseLine())
 		}
 		if err != nil {
-			return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+			return usage(fmt.Errorf("%w%s; see %s --help", err, meantVerb(c, args), c.CommandPath()))
 		}
 		return nil
 	}
@@ -231,8 +237,17 @@ func complete(c *cobra.Command) {
 
 // knownVerb refuses arguments that name no command.
 func knownVerb(c *cobra.Command, args []string) error {
-	if _, rest, err := c.Root().Find(args); err != nil || len(rest) > 0 {
-		return usage(fmt.Errorf("unknown command %q for %q; see %[2]s --help", strings.Join(args, " "), c.Root().Name()))
+	if below, rest, err := c.Root().Find(args); err != nil || len(rest) > 0 {
+		return usage(fmt.Errorf("unknown command %q for %q%s; see %[2]s --help", strings.Join(args, " "), c.Root().Name(), meantVerb(cmp.Or(below, c.Root()), rest)))
 	}
 	return nil
+}
+
+// meantVerb ends a message about a word that is no verb of a group.
+func meantVerb(c *cobra.Command, args []string) string {
+	var names []string
+	for _, below := range c.Commands() {
+		names = append(names, below.Name())
+	}
+	return text.Meant(strings.Join(args[:min(1, len(args))], ""), names)
 }

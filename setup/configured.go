@@ -1,0 +1,51 @@
+package setup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"rouse"
+	"rouse/agent/config"
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/vault"
+)
+
+// CheckConfig says what cannot be meant in a file, if it were the rouse.yaml of a home.
+func CheckConfig(h home.Home, p Process, file string) ([]config.Problem, error) {
+	data, err := os.ReadFile(file)
+	if err != nil && (file != h.Config() || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, fmt.Errorf("config check: %w", err)
+	}
+	return config.Problems(h.Config(), data, p.Getenv, func(c config.Config) error {
+		return cmp.Or(h.CheckWorkspace(h.Folder(c.Workspace)), checkWalls(h, c))
+	}), nil
+}
+
+// Shown are the values that hold under a key, "" for all, without secrets.
+func (s *Setup) Shown(key string) []config.Value {
+	hide := s.Hidden()
+	list := s.Config.Shown(key, func(name string) string {
+		if slices.ContainsFunc(s.Dotenv.Added, func(v vault.Variable) bool { return v.Name == name }) {
+			return ".env: " + name
+		}
+		return "$" + name
+	})
+	for i := range list {
+		list[i].Value = []byte(hide.String(string(list[i].Value)))
+	}
+	return list
+}
+
+// WriteSchema puts the schema of rouse.yaml, as this program knows it, into a home.
+func WriteSchema(h home.Home) error {
+	data, err := rouse.Template.ReadFile(home.SchemaFile)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(disk.OS{}, h.Schema(), data, 0o600)
+}
