@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rouse/agent/conversation"
 	"rouse/agent/model"
 	"rouse/internal/proc"
 	"rouse/journal"
@@ -104,7 +105,7 @@ func (c *cycle) unpack(ctx context.Context) (pack func(), err error) {
 	return pack, c.offer(list)
 }
 
-// offer lets the cycle have these tools, as far as they fit.
+// offer lets the cycle have these tools.
 func (c *cycle) offer(list []tools.Tool) error {
 	set, err := tools.NewSet(c.fitting(list)...)
 	if err == nil {
@@ -113,26 +114,19 @@ func (c *cycle) offer(list []tools.Tool) error {
 	return err
 }
 
-// What it costs to offer a tool, in tokens: one of ours about, another one beside
-// its description and its schema.
-const (
-	ownTool     = 150
-	foreignTool = 100
-)
-
-// fitting leaves out the last tools while their descriptions would take more
-// than half of a request.
+// fitting hides the tools of others where they would take more than a quarter of each
+// request: then they are found by find_tool.
 func (c *cycle) fitting(list []tools.Tool) []tools.Tool {
-	own := len(c.Tools.All())
-	left := c.viewTokens() - own*ownTool
-	for i, t := range list[own:] {
-		left -= foreignTool + (len(t.Description)+len(t.Raw))/3
-		if i += own; left < 0 {
-			c.warn(fmt.Sprintf("%d tools, %s and those behind it, are not offered: their descriptions would take more than half of conversation.max_tokens", len(list)-i, t.Name))
-			return list[:i]
+	var others []tools.Tool
+	for _, t := range list {
+		if t.Source != "" {
+			others = append(others, t)
 		}
 	}
-	return list
+	if conversation.EstTools(others, c.Notes) <= c.viewTokens()/2 {
+		return list
+	}
+	return tools.Behind(list, c.dispatcher.Shown())
 }
 
 // warn says what the operator should look at, and the model should know.

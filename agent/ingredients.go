@@ -97,7 +97,8 @@ func (c *cycle) keepTools() error {
 	if len(c.offered) == c.described {
 		return nil
 	}
-	texts := map[string]string{madeTools: c.Redact.String(toolsText(c.offered, c.talk.Described(), c.Notes.Guide() != ""))}
+	text := toolsText(c.offered, c.talk.Described(), c.Notes.Guide() != "") + hiddenText(c.dispatcher.Tools.All())
+	texts := map[string]string{madeTools: c.Redact.String(text)}
 	if c.guide != "" {
 		texts[madeGuide] = c.guide
 	}
@@ -135,7 +136,20 @@ func toolsText(offered []tools.Tool, described []model.Tool, noted bool) string 
 	enc.SetEscapeHTML(false)
 	for i, t := range described {
 		// Texts always have a JSON form.
-		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters), offered[i].ReadOnly, noted && !offered[i].HasOwnNote()})
+		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters), offered[i].ReadOnly, noted && !offered[i].HasOwnNote(), false})
+	}
+	return b.String()
+}
+
+// hiddenText is the same of the tools of a list that are hidden, as they are.
+func hiddenText(list []tools.Tool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, t := range list {
+		if t.Hidden {
+			_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters()), t.ReadOnly, false, true})
+		}
 	}
 	return b.String()
 }
@@ -195,6 +209,7 @@ type toolLine struct {
 	Parameters  string `json:"parameters"` // a JSON Schema
 	ReadOnly    bool   `json:"read_only,omitempty"`
 	Noted       bool   `json:"noted,omitempty"`
+	Hidden      bool   `json:"hidden,omitempty"`
 }
 
 func (k *Keeper) copies() made.Copies { return made.Copies{Dir: k.Home.Made(), Disk: k.disk()} }

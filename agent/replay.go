@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,7 +154,7 @@ type teller struct {
 	dialogue *dialogue
 	asking   Asking
 	terms    journal.Terms
-	offered  []tools.Tool
+	offered  []tools.Tool // with those that are hidden
 	parked   []*journal.Parked
 	actions  []dispatcher.Action // of the last reply, without a result yet
 	waiting  bool                // for a reply
@@ -336,7 +337,7 @@ func (r *teller) request(said *journal.Request) error {
 	}
 	now := *said
 	r.dialogue.told = said.Hidden
-	req, _, err := r.dialogue.compose(&now, r.offered)
+	req, _, err := r.dialogue.compose(&now, slices.DeleteFunc(slices.Clone(r.offered), func(t tools.Tool) bool { return t.Hidden }))
 	if err != nil {
 		return err
 	}
@@ -439,7 +440,7 @@ func parseTools(text []byte) (list []tools.Tool, err error) {
 		if err := json.Unmarshal([]byte(line), &t); err != nil {
 			return nil, err
 		}
-		list = append(list, tools.Tool{Name: t.Name, Description: t.Description, Raw: json.RawMessage(t.Parameters), ReadOnly: t.ReadOnly,
+		list = append(list, tools.Tool{Name: t.Name, Description: t.Description, Raw: json.RawMessage(t.Parameters), ReadOnly: t.ReadOnly, Hidden: t.Hidden,
 			Noted: t.Noted || tools.WasNoted(json.RawMessage(t.Parameters))})
 	}
 	return list, nil

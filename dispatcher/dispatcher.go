@@ -107,6 +107,7 @@ type Observation struct {
 	from     []string // where its text came from
 	parked   string   // of what of it is in the store
 	evidence []journal.Evidence
+	whole    bool // it is shown as it is
 	// partial says that Content is not all that the tool gave, and that the rest
 	// is nowhere.
 	partial bool
@@ -130,6 +131,7 @@ func (o Observation) text() string {
 // Do carries out one action. An error ends the cycle.
 func (d *Dispatcher) Do(ctx context.Context, a Action) (Observation, error) {
 	d.step++
+	a = d.called(a)
 	o := Observation{Step: d.step, Tool: d.Redact.String(a.Tool), Args: d.Redact.JSON(a.Args)}
 	var compact bytes.Buffer
 	if json.Compact(&compact, o.Args) == nil {

@@ -36,8 +36,8 @@ func (s *Shelf) threshold() int {
 }
 
 // newWriter begins to park what a step gives back; nil if it cannot be parked.
-func (s *Shelf) newWriter(step int, tool string) *observation.Writer {
-	if s.Turn == nil || tool == readName {
+func (s *Shelf) newWriter(o *Observation) *observation.Writer {
+	if s.Turn == nil || o.Tool == readName || o.whole {
 		return nil
 	}
 	turn, err := s.Turn()
@@ -45,7 +45,7 @@ func (s *Shelf) newWriter(step int, tool string) *observation.Writer {
 		s.unparked = err
 		return nil
 	}
-	return turn.Create(observation.Origin{Step: step, Executor: tool})
+	return turn.Create(observation.Origin{Step: o.Step, Executor: o.Tool})
 }
 
 // present fills in what the model sees of the content: all of it if it is a
@@ -105,7 +105,7 @@ func brief(meta map[string]any) map[string]any {
 // fits says whether an observation is shown as it is. Its arguments do not count:
 // the model wrote them, and parking what came of them makes them no shorter.
 func (s *Shelf) fits(o *Observation) bool {
-	if o.Tool == readName {
+	if o.Tool == readName || o.whole {
 		return true
 	}
 	if o.partial {

@@ -147,7 +147,7 @@ func FuzzRead(f *testing.F) {
 func parked(t testing.TB, d *Dispatcher, content string) string {
 	t.Helper()
 	d.shelved = true
-	w := d.newWriter(1, "test")
+	w := d.newWriter(&Observation{Step: 1, Tool: "test"})
 	w.Write([]byte(content))
 	e, err := w.Commit(nil)
 	if err != nil {

@@ -44,11 +44,11 @@ type Shelf struct {
 // step and its tool.
 func (s *Shelf) Observe(ctx context.Context, o *Observation, produce func(out io.Writer) tools.Result) {
 	out := newOutput(s.threshold())
-	out.begin = func() *observation.Writer { return s.newWriter(o.Step, o.Tool) }
+	out.begin = func() *observation.Writer { return s.newWriter(o) }
 	clean := s.Redact.Writer(out)
 	res := produce(clean)
 	clean.Close()
-	if res.Content != nil {
+	if o.whole = res.Whole; res.Content != nil {
 		content := Observation{Content: s.Redact.Any(res.Content)}
 		out.Write([]byte(content.text()))
 	}

@@ -42,11 +42,11 @@ func (r *refusal) Error() string { return r.msg }
 
 func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// Offered are the tools as the model sees them: those of the home, then the two
+// Offered are the tools as the model sees them: those of the home that are not hidden, then the two
 // actions that every home has, then what reads the scratchpad once there is
 // something in it.
 func (d *Dispatcher) Offered() []tools.Tool {
-	list := append(d.Tools.All(),
+	list := append(slices.DeleteFunc(d.Tools.All(), func(t tools.Tool) bool { return t.Hidden }),
 		tools.Tool{Name: "update_scratchpad", Description: strings.TrimSpace(updateText), Raw: updateSchema},
 		tools.Tool{Name: "done", Description: strings.TrimSpace(doneText), Raw: doneSchema},
 	)

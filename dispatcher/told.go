@@ -27,6 +27,7 @@ func (d *Dispatcher) Told(a Action, r *journal.Result, line json.RawMessage) (Ob
 	if err := json.Unmarshal(line, &raw); err != nil {
 		return Observation{}, err
 	}
+	a = d.called(a)
 	o := Observation{
 		Step: r.Step, Tool: r.Tool, Args: d.toldArgs(a), OK: r.OK, Error: r.Error, ScratchpadID: r.ScratchpadID,
 		Kind: r.Kind, Facts: r.Facts, Note: r.Note, Warning: r.Warning,

@@ -216,7 +216,8 @@ func (s *Setup) foreseen(ag *agent.Agent) []tools.Tool {
 	list := s.notebookBox(context.Background(), agent.Host{}).Tools
 	if c, err := s.Servers(); err == nil && len(c.Servers) > 0 {
 		for _, t := range ag.Offered() {
-			if strings.Contains(t.Name, mcp.Separator) {
+			if server, _, ok := strings.Cut(t.Name, mcp.Separator); ok {
+				t.Source, t.Hidden = "mcp "+server, false
 				list = append(list, t)
 			}
 		}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,11 @@ func (s *Set) Find(name string) (Tool, bool) {
 		}
 	}
 	return Tool{}, false
+}
+
+// Hides says that tools of the set are hidden.
+func (s *Set) Hides() bool {
+	return slices.ContainsFunc(s.tools, func(t Tool) bool { return t.Hidden })
 }
 
 // All gives the tools in order; the caller may append to what it gets.

@@ -55,6 +55,8 @@ type Tool struct {
 	// Beyond, unless nil, says that a call of a tool of Rouse's own changes what is not in
 	// the workspace.
 	Beyond func(args json.RawMessage) bool
+	// Hidden says that models are not shown it: they find it by find_tool.
+	Hidden bool
 	// Run carries out one call whose arguments fit Schema. What goes wrong is a
 	// [Result] for the model to read.
 	Run func(ctx context.Context, call Call) Result
@@ -96,6 +98,8 @@ type Result struct {
 	Metadata map[string]any
 	// Media are pictures and other binary contents beside Content.
 	Media []Media
+	// Whole says that Content, of at most 16 KiB, is shown as it is and not parked.
+	Whole bool
 	// Error says what went wrong and how to mend it, in one line; only when not OK.
 	Error string
 	// From are the places outside that it came from, such as "http_get example.com", and

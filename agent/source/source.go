@@ -52,7 +52,7 @@ func (s *Sources) Watch(t tools.Tool, call tools.Call) func(tools.Result) []stri
 		process = true
 	case t.Name == "notebook":
 		from, process = s.notebook(call.Args)
-	case !slices.Contains([]string{"read_file", "list_files", "recall", "scratchpad_read"}, t.Name):
+	case !slices.Contains([]string{"read_file", "list_files", "recall", "scratchpad_read", tools.FindName, tools.CallName}, t.Name):
 		from = origin.Set{t.Name}
 	}
 	if process {
