@@ -87,8 +87,8 @@ func (b *Bare) object(text string) *object.Object {
 	return o
 }
 
-// beside are members that stand beside a call of another form and change nothing.
-var beside = append([]string{"type", "id", "role", "content"}, remarks...)
+// beside are members that, as remarks, stand beside a call of another form and change nothing.
+var beside = []string{"type", "id", "role", "content"}
 
 // decode reads the action that an object is, in one of its forms.
 func (b *Bare) decode(o *object.Object) (ok bool) {
@@ -124,7 +124,7 @@ func alone(o *object.Object, keys ...string) bool {
 	return !slices.ContainsFunc(o.Members, func(m object.Member) bool {
 		twice := seen[m.Key]
 		seen[m.Key] = true
-		return twice || !slices.Contains(keys, m.Key) && !slices.Contains(beside, m.Key)
+		return twice || !slices.Contains(keys, m.Key) && !slices.Contains(beside, m.Key) && !slices.Contains(remarks, m.Key)
 	})
 }
 

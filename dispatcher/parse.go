@@ -57,14 +57,14 @@ func Parse(text string, repairable func(tool string) bool) (a Action, more int, 
 }
 
 // objectStart matches a brace that begins an object, not one in prose.
-var objectStart = lazy.Regexp(`\{\s*(["'}]|[A-Za-z_]\w*\s*:)`)
+var objectStart = lazy.Regexp{Expr: `\{\s*(["'}]|[A-Za-z_]\w*\s*:)`}
 
 // scan gives the JSON objects of a text in order. At the first one that is not
 // valid JSON it stops and gives the rest as damaged: what stands inside broken
 // JSON may be a string, and must not be taken for an action.
 func scan(text string) (objects []*object.Object, damaged string) {
 	for {
-		at := objectStart().FindStringIndex(text)
+		at := objectStart.Get().FindStringIndex(text)
 		if open := strings.Index(text, "<think>"); open >= 0 && (at == nil || open < at[0]) {
 			// Thought goes on to its end, or to that of the reply.
 			_, text, _ = strings.Cut(text[open:], "</think>")

@@ -25,10 +25,10 @@ const maxMedia = 8 << 20
 
 // referenceForm finds references, also those that are not written well, so that
 // they are reported and not taken for text.
-var referenceForm = lazy.Regexp(`\{\{\s*step([0-9]+)([^{}]*)\}\}`)
+var referenceForm = lazy.Regexp{Expr: `\{\{\s*step([0-9]+)([^{}]*)\}\}`}
 
 // referencePath is the part of a reference behind the step's number.
-var referencePath = lazy.Regexp(`^(\.[A-Za-z0-9_-]+)+\s*$`)
+var referencePath = lazy.Regexp{Expr: `^(\.[A-Za-z0-9_-]+)+\s*$`}
 
 // referred is what a reference stands for.
 type referred struct {
@@ -77,7 +77,7 @@ func (r *resolver) resolve(args json.RawMessage) json.RawMessage {
 func (r *resolver) top(name string, v any) any {
 	text, ok := v.(string)
 	if ok && slices.Contains(r.tool.Streams, name) {
-		if found := referenceForm().FindString(text); found == text && found != "" {
+		if found := referenceForm.Get().FindString(text); found == text && found != "" {
 			return r.stream(name, text)
 		}
 	}
@@ -132,13 +132,13 @@ func (r *resolver) walk(v any) any {
 
 // text resolves one text: a single reference keeps its type, others are spliced.
 func (r *resolver) text(s string) any {
-	if found := referenceForm().FindString(s); found == s && found != "" {
+	if found := referenceForm.Get().FindString(s); found == s && found != "" {
 		if value, ok := r.find(s); ok {
 			return r.inline(value)
 		}
 		return s
 	}
-	return referenceForm().ReplaceAllStringFunc(s, func(ref string) string {
+	return referenceForm.Get().ReplaceAllStringFunc(s, func(ref string) string {
 		value, ok := r.find(ref)
 		if !ok {
 			return ref
@@ -204,9 +204,9 @@ func (r *resolver) read(found referred) any {
 
 // find looks a reference up.
 func (r *resolver) find(ref string) (referred, bool) {
-	m := referenceForm().FindStringSubmatch(ref)
+	m := referenceForm.Get().FindStringSubmatch(ref)
 	step, err := strconv.Atoi(m[1])
-	if err != nil || !referencePath().MatchString(m[2]) {
+	if err != nil || !referencePath.Get().MatchString(m[2]) {
 		r.fail("%s: write a reference as {{step3.content}}, a step and a field of its result", ref)
 		return referred{}, false
 	}
@@ -242,7 +242,7 @@ func (r *resolver) close() {
 func holdsReference(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return referenceForm().MatchString(v)
+		return referenceForm.Get().MatchString(v)
 	case []any:
 		return slices.ContainsFunc(v, holdsReference)
 	case map[string]any:

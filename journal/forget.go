@@ -77,7 +77,7 @@ func (r *remaking) count(was, now []byte) {
 	}
 }
 
-var forgotten = lazy.Regexp(`,"forgotten":[0-9]+`)
+var forgotten = lazy.Regexp{Expr: `,"forgotten":[0-9]+`}
 
 // sleep says in the end of a journal what was done to it. What a person vouched for
 // stays so.
@@ -88,6 +88,6 @@ func (r *remaking) sleep(body []byte, s *Sleep) []byte {
 	if r.changed == 0 {
 		return body
 	}
-	body = forgotten().ReplaceAll(body, nil)
+	body = forgotten.Get().ReplaceAll(body, nil)
 	return append(strconv.AppendInt(fmt.Append(body[:len(body)-1], `,"forgotten":`), int64(r.changed+s.Forgotten), 10), '}')
 }

@@ -10,7 +10,6 @@ import (
 
 	"rouse/agent"
 	"rouse/home"
-	"rouse/setup"
 	"rouse/setup/report"
 )
 
@@ -48,7 +47,7 @@ func (v *visit) edit() (sheet, error) {
 	}
 	e.Wrong = v.hide(err.Error())
 	code := http.StatusBadRequest
-	if now, hash, failed := v.home.MemoryText(); errors.Is(err, setup.ErrEdited) || errors.Is(err, home.ErrAwake) {
+	if now, hash, failed := v.home.MemoryText(); errors.Is(err, agent.ErrEdited) || errors.Is(err, home.ErrAwake) {
 		code = http.StatusConflict
 		if failed == nil && hash != e.Seen {
 			e.Now, e.Seen = string(now), hash

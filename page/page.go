@@ -15,7 +15,9 @@ package page
 
 import (
 	"embed"
+	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -82,7 +84,7 @@ func (s *Server) Handler() http.Handler {
 	for pattern, p := range acts() {
 		mux.Handle("POST "+pattern, s.visit(Act, p))
 	}
-	mux.Handle("/", s.visit(View, func(*visit) (sheet, error) { return sheet{}, errNoPage }))
+	mux.Handle("/", s.visit(View, noPage))
 	return s.guard(mux)
 }
 
@@ -92,4 +94,9 @@ func cached(h http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "private, max-age=300")
 		h.ServeHTTP(w, r)
 	})
+}
+
+// noPage answers for an address that no page has.
+func noPage(*visit) (sheet, error) {
+	return sheet{}, fmt.Errorf("there is no such page: %w", fs.ErrNotExist)
 }

@@ -37,9 +37,6 @@ type sheet struct {
 	done bool
 }
 
-// errNoPage is that of an address that no page has.
-var errNoPage = fmt.Errorf("there is no such page: %w", fs.ErrNotExist)
-
 // wrong is an error of whoever asked, with its code.
 type wrong struct {
 	code int

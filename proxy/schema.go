@@ -104,9 +104,9 @@ const viewSchema = `{"type":"object","properties":{"step":{"type":"integer"},"ok
 
 // inner are references that go on meaning the same when what they refer to is
 // copied to the root of the schema around.
-var inner = lazy.Regexp(`"\$ref"\s*:\s*"(#/\$defs/|#/definitions/)`)
+var inner = lazy.Regexp{Expr: `"\$ref"\s*:\s*"(#/\$defs/|#/definitions/)`}
 
-var anyRef = lazy.Regexp(`"\$(ref|dynamicRef|recursiveRef)"`)
+var anyRef = lazy.Regexp{Expr: `"\$(ref|dynamicRef|recursiveRef)"`}
 
 // widen lets the schema of a tool's structured results accept the synthetic view
 // of a large one too. A schema of which nobody can tell what it refers to is left
@@ -114,7 +114,7 @@ var anyRef = lazy.Regexp(`"\$(ref|dynamicRef|recursiveRef)"`)
 func widen(o *object.Object) json.RawMessage {
 	schema := o.Get("outputSchema")
 	s, err := object.Parse(schema)
-	if err != nil || s.Get("$id") != nil || len(anyRef().FindAll(schema, -1)) != len(inner().FindAll(schema, -1)) {
+	if err != nil || s.Get("$id") != nil || len(anyRef.Get().FindAll(schema, -1)) != len(inner.Get().FindAll(schema, -1)) {
 		o.Remove("outputSchema")
 		return o.JSON()
 	}

@@ -70,7 +70,7 @@ func unescaped(text []byte, start, end int) []byte {
 
 // blockHead matches the line above a block of text that does not say how far it is
 // indented: dashes, a key, and the sign.
-var blockHead = lazy.Regexp(`^( *(?:- +)*)([^#\n]*[^ #\n:-][^#\n]*: +)?([|>])([+-]?[ \t]*(?:#.*)?)\r?\n$`)
+var blockHead = lazy.Regexp{Expr: `^( *(?:- +)*)([^#\n]*[^ #\n:-][^#\n]*: +)?([|>])([+-]?[ \t]*(?:#.*)?)\r?\n$`}
 
 // indented says of the block of text whose first line begins with the tab at a place
 // how far it is indented.
@@ -80,7 +80,7 @@ func indented(text []byte, tab int) []byte {
 	for end > 0 && isBlank(text[start:end]) {
 		end, start = start, bytes.LastIndexByte(text[:max(start-1, 0)], '\n')+1
 	}
-	m := blockHead().FindSubmatchIndex(text[start:end])
+	m := blockHead.Get().FindSubmatchIndex(text[start:end])
 	if m == nil {
 		return nil
 	}

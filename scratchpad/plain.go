@@ -16,7 +16,7 @@ import (
 // maxDepth is how deep lists and mappings may nest within one key.
 const maxDepth = 100
 
-var errDeep = errors.New("nested deeper than " + strconv.Itoa(maxDepth) + " levels")
+var errDeep = errors.New("nested deeper than 100 levels")
 
 // plain turns a value from JSON, or one that JSON can write, into a plain one.
 // It gives the same for a value and for that value sent through JSON.

@@ -106,12 +106,20 @@ func (s *Setup) Allow(kind, what string) (a Allowance, text []byte, err error) {
 	if !w.Stand() {
 		a.Note = strings.TrimLeft(a.Note+"; sandbox.mode is off, so that nothing is walled off now", "; ")
 	}
-	text, err = config.AddAllowed(text, allowLists[kind], a.What)
+	text, err = config.AddAllowed(text, allowList(kind), a.What)
 	return a, text, err
 }
 
-// allowLists are the lists of rouse.yaml, by what stands in them.
-var allowLists = map[string]string{sandbox.Host: config.HostsList, sandbox.Read: config.ReadList, sandbox.Write: config.WriteList}
+// allowList is the list of rouse.yaml that such things stand in.
+func allowList(kind string) string {
+	switch kind {
+	case sandbox.Host:
+		return config.HostsList
+	case sandbox.Read:
+		return config.ReadList
+	}
+	return config.WriteList
+}
 
 func (s *Setup) allowHost(w config.Walls, a Allowed) (Allowance, error) {
 	host, err := egress.Entry(a.What)

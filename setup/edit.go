@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"rouse/agent"
 	"rouse/home"
 	"rouse/internal/disk"
 )
@@ -37,7 +36,7 @@ func (s *Setup) MemoryText() (text []byte, hash string, err error) {
 }
 
 // EditMemory saves what a person made of the memory, unless it is another now: see
-// [agent.Keeper.Edit]. While a cycle is awake whose tools could have written it, it fails
+// the Edit of the agent's keeper. While a cycle is awake whose tools could have written it, it fails
 // with [home.ErrAwake]: nobody could tell later whose edit it was.
 func (s *Setup) EditMemory(text []byte, seen string) error {
 	if len(text) > editable {
@@ -52,6 +51,3 @@ func (s *Setup) EditMemory(text []byte, seen string) error {
 	k := s.keeper(s.Hidden())
 	return k.Edit(text, seen)
 }
-
-// ErrEdited says that the memory is not what the person saw who edited it.
-var ErrEdited = agent.ErrEdited

@@ -148,7 +148,7 @@ func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-var dated = lazy.Regexp(`-20\d\d-?\d\d-?\d\d$`)
+var dated = lazy.Regexp{Expr: `-20\d\d-?\d\d-?\d\d$`}
 
 // Of is the price of a model. One whose name ends in a date, such as
 // gpt-5-mini-2025-08-07, costs what the name without it costs, unless it has a
@@ -156,7 +156,7 @@ var dated = lazy.Regexp(`-20\d\d-?\d\d-?\d\d$`)
 func (p Prices) Of(model string) (Price, bool) {
 	price, ok := p.models[model]
 	if !ok {
-		price, ok = p.models[dated().ReplaceAllString(model, "")]
+		price, ok = p.models[dated.Get().ReplaceAllString(model, "")]
 	}
 	return price, ok
 }

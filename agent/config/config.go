@@ -243,7 +243,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("model.provider %q: use auto, openai or offline", m.Provider)
 	case !oneOf(m.Protocol, "auto", "tools", "json"):
 		return fmt.Errorf("model.protocol %q: use auto, tools or json", m.Protocol)
-	case !variable().MatchString(m.APIKeyEnv):
+	case !variable.Get().MatchString(m.APIKeyEnv):
 		return errors.New("model.api_key_env: name the environment variable that holds the key, not the key")
 	case m.checkFallback() != nil:
 		return m.checkFallback()
@@ -312,7 +312,7 @@ func (c *Config) checkLists() error {
 		}
 	}
 	for i, name := range c.Secrets {
-		if !variable().MatchString(name) {
+		if !variable.Get().MatchString(name) {
 			return fmt.Errorf("secrets[%d]: name the environment variable that holds the secret, not the secret", i)
 		}
 	}
@@ -320,7 +320,7 @@ func (c *Config) checkLists() error {
 }
 
 // variable matches the names of environment variables that a shell can set.
-var variable = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = lazy.Regexp{Expr: `^[A-Za-z_][A-Za-z0-9_]*$`}
 
 func checkURL(key, base string) error {
 	if base == "" {

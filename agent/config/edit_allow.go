@@ -132,11 +132,11 @@ func addEntry(lines []string, list *yaml.Node, entry string) error {
 
 // plain is a text as YAML has it, without quotes where it needs none.
 func plain(s string) string {
-	if plainText().MatchString(s) && !oneOf(strings.ToLower(s), "null", "true", "false", "yes", "no", "on", "off", "y", "n") {
+	if plainText.Get().MatchString(s) && !oneOf(strings.ToLower(s), "null", "true", "false", "yes", "no", "on", "off", "y", "n") {
 		return s
 	}
 	return quote(s)
 }
 
 // plainText matches what means itself.
-var plainText = lazy.Regexp(`^(~?/|[A-Za-z])[A-Za-z0-9_./-]*$`)
+var plainText = lazy.Regexp{Expr: `^(~?/|[A-Za-z])[A-Za-z0-9_./-]*$`}

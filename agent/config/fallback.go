@@ -19,7 +19,7 @@ func (m Model) checkFallback() error {
 		switch {
 		case f.Name == "":
 			return errors.New(key + ": the key name is missing; write {name, base_url, api_key_env}")
-		case f.APIKeyEnv != "" && !variable().MatchString(f.APIKeyEnv):
+		case f.APIKeyEnv != "" && !variable.Get().MatchString(f.APIKeyEnv):
 			return errors.New(key + ".api_key_env: name the environment variable that holds the key, not the key")
 		}
 		if err := checkURL(key+".base_url", f.BaseURL); err != nil {

@@ -40,7 +40,7 @@ func (n Notebook) check() error {
 		return fmt.Errorf("notebook.backend %q: use local or remote", n.Backend)
 	case n.Memory != 0 && n.Memory < 64<<20:
 		return errors.New("notebook.memory: use at least 64MiB, with its unit, or nothing for no limit")
-	case n.TokenEnv != "" && !variable().MatchString(n.TokenEnv):
+	case n.TokenEnv != "" && !variable.Get().MatchString(n.TokenEnv):
 		return errors.New("notebook.token_env: name the environment variable that holds the token, not the token")
 	case n.Backend == "remote" && (n.Endpoint == "" || n.TokenEnv == ""):
 		return errors.New("notebook.backend remote needs notebook.endpoint, an address such as https://notebooks.example, and notebook.token_env, the name of the variable that holds its token; or write them with: rouse notebook remote URL")

@@ -104,7 +104,7 @@ func (u Unattended) check() error {
 		if err := notify.Check(u.Notify, i); err != nil {
 			return fmt.Errorf("notify[%d]: %w", i, err)
 		}
-		if name := u.Notify[i].Variable(); name != "" && !variable().MatchString(name) {
+		if name := u.Notify[i].Variable(); name != "" && !variable.Get().MatchString(name) {
 			return fmt.Errorf("notify[%d]: password_env and secret_env name the environment variable that holds the secret, not the secret", i)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 // the key that the error begins with, such as cycle.timeout or watch[0]; a key that
 // the file does not have has no line.
 func (c Config) Wrong(err error) error {
-	if line := lineOf(c.text, keyPath().FindString(err.Error())); line > 0 {
+	if line := lineOf(c.text, keyPath.Get().FindString(err.Error())); line > 0 {
 		return fmt.Errorf("%s: line %d: %w", c.name, line, err)
 	}
 	return fmt.Errorf("%s: %w", c.name, err)
 }
 
 // keyPath matches the key that an error begins with.
-var keyPath = lazy.Regexp(`^[a-z_]+(\.[a-z_]+|\[\d+\])*`)
+var keyPath = lazy.Regexp{Expr: `^[a-z_]+(\.[a-z_]+|\[\d+\])*`}
 
 // lineOf is the line of a key, or of the nearest one around it that is there.
 func lineOf(text []byte, key string) (line int) {

@@ -44,7 +44,7 @@ type Item struct {
 }
 
 // ErrFull says that too many tasks wait.
-var ErrFull = fmt.Errorf("%d tasks wait already: run cycles, or remove some of them", maxItems)
+var ErrFull = errors.New("1000 tasks wait already: run cycles, or remove some of them")
 
 // Put leaves a task, behind all that are there. It is on the disk when Put returns. Where it has
 // an ID the name of its file ends with that.

@@ -137,7 +137,7 @@ func mayPass(status int) bool {
 type complaint struct{ text, code, generation string }
 
 // noQuota matches how servers say that nothing is left of what was paid for.
-var noQuota = lazy.Regexp(`(?i)quota|billing|credit|balance|payment`)
+var noQuota = lazy.Regexp{Expr: `(?i)quota|billing|credit|balance|payment`}
 
 // away says that a status tells of a server that is not there for this user.
 func (c complaint) away(status int) bool {
@@ -145,7 +145,7 @@ func (c complaint) away(status int) bool {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		return true
 	case http.StatusTooManyRequests:
-		return noQuota().MatchString(c.code + " " + c.text)
+		return noQuota.Get().MatchString(c.code + " " + c.text)
 	}
 	return status >= 500 && status != http.StatusNotImplemented
 }

@@ -144,11 +144,11 @@ func (f form) message(m Message) openai.ChatCompletionMessage {
 // tooLong how they say that a request is too long for a model. The texts are
 // those of OpenAI, Ollama, llama.cpp, vLLM, LM Studio and OpenRouter.
 var (
-	refusesTools = lazy.Regexp(`(?i)\b(not|n't|no)\b.{0,40}\bsupport\w*\b.{0,40}\b(tools?|functions?)\b|` +
+	refusesTools = lazy.Regexp{Expr: `(?i)\b(not|n't|no)\b.{0,40}\bsupport\w*\b.{0,40}\b(tools?|functions?)\b|` +
 		`\b(tools?|functions?)\b.{0,40}\b(not|n't|un)\s?(be )?(support|available|allowed|implement)|` +
-		`support tool use|\btools?( choice| param)?\b.{0,20}\brequires\b|(unknown|unrecognized|unexpected|extra)\b.{0,40}\btools?\b`)
-	tooLong = lazy.Regexp(`(?i)context.{0,12}(length|window|size|limit)|maximum context|(prompt|input|request|message)s?\b.{0,20}too (long|large)|` +
-		`too many (input )?tokens|exceeds?.{0,40}\b(context|tokens?)\b|reduce the length`)
+		`support tool use|\btools?( choice| param)?\b.{0,20}\brequires\b|(unknown|unrecognized|unexpected|extra)\b.{0,40}\btools?\b`}
+	tooLong = lazy.Regexp{Expr: `(?i)context.{0,12}(length|window|size|limit)|maximum context|(prompt|input|request|message)s?\b.{0,20}too (long|large)|` +
+		`too many (input )?tokens|exceeds?.{0,40}\b(context|tokens?)\b|reduce the length`}
 )
 
 // reason tells whether a refusal can be answered by asking otherwise.
@@ -156,9 +156,9 @@ func reason(status int, text string) error {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests:
 		return nil
-	case tooLong().MatchString(text) || status == http.StatusRequestEntityTooLarge:
+	case tooLong.Get().MatchString(text) || status == http.StatusRequestEntityTooLarge:
 		return ErrTooLong
-	case refusesTools().MatchString(text):
+	case refusesTools.Get().MatchString(text):
 		return ErrNoTools
 	}
 	return nil

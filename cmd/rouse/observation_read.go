@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,10 +23,13 @@ type reading struct {
 	query         string
 }
 
-// readModes are the modes, each with the flags that it takes.
-var readModes = map[string]string{
-	"full": "", "head": "n", "tail": "n", "range": "n start end", "lines": "start end",
-	"grep": "pattern ignore-case context", "json": "query",
+// readMode is a mode, with the flags that it takes.
+type readMode struct{ name, flags string }
+
+// readModes are all of them.
+var readModes = []readMode{
+	{"full", ""}, {"head", "n"}, {"tail", "n"}, {"range", "n start end"}, {"lines", "start end"},
+	{"grep", "pattern ignore-case context"}, {"json", "query"},
 }
 
 func (a *app) newObservationRead() *cobra.Command {
@@ -74,14 +78,14 @@ func addGrepFlags(f *pflag.FlagSet, q *observation.Query) {
 
 // check refuses a mode that is none, and flags that it does not take.
 func (r *reading) check(f *pflag.FlagSet) (err error) {
-	takes, ok := readModes[r.mode]
-	if !ok {
+	i := slices.IndexFunc(readModes, func(m readMode) bool { return m.name == r.mode })
+	if i < 0 {
 		return fmt.Errorf("--mode %q: use head, tail, range, lines, full, grep or json", r.mode)
 	}
 	f.Visit(func(flag *pflag.Flag) {
-		for mode, flags := range readModes {
-			if holds(flags, flag.Name) && !holds(takes, flag.Name) && err == nil {
-				err = fmt.Errorf("--%s is not for --mode %s but for %s, for example", flag.Name, r.mode, mode)
+		for _, m := range readModes {
+			if holds(m.flags, flag.Name) && !holds(readModes[i].flags, flag.Name) && err == nil {
+				err = fmt.Errorf("--%s is not for --mode %s but for %s, for example", flag.Name, r.mode, m.name)
 			}
 		}
 	})

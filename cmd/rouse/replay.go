@@ -228,8 +228,16 @@ func (a *app) printEstimate(e replay.Estimate) {
 	fmt.Fprintf(a.stdout, "%s of %s: about %d tokens asked and %d answered; %s\n", text.Count(e.Requests, "request"), text.Count(e.Cycles, "cycle"), e.Input, e.Output, cost)
 }
 
-// verdicts are what is printed of a decision.
-var verdicts = map[string]string{replay.Arguments: "the same with other arguments", replay.Another: "another", replay.Unasked: "not asked"}
+// verdict is what is printed of a decision's.
+func verdict(is string) string {
+	switch is {
+	case replay.Arguments:
+		return "the same with other arguments"
+	case replay.Unasked:
+		return "not asked"
+	}
+	return is
+}
 
 // printDecision prints a decision that is not the same.
 func (a *app) printDecision(d replay.Decision) {
@@ -239,7 +247,7 @@ func (a *app) printDecision(d replay.Decision) {
 	actions := func(list []replay.Action) string {
 		return cmp.Or(text.Join(list, "; ", replay.Action.String), "no action")
 	}
-	fmt.Fprintf(a.stdout, "cycle %s, iteration %d: %s\n  recorded %s\n", d.Cycle, d.Iteration, verdicts[d.Verdict], actions(d.Recorded))
+	fmt.Fprintf(a.stdout, "cycle %s, iteration %d: %s\n  recorded %s\n", d.Cycle, d.Iteration, verdict(d.Verdict), actions(d.Recorded))
 	if d.Problem != "" {
 		fmt.Fprintf(a.stdout, "  now      %s\n", text.Line(d.Problem, 300))
 		return

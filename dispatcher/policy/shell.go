@@ -117,7 +117,7 @@ func newSimple(words []string) (s simple) {
 		s.odd, s.unread = "an assignment or a pattern of files in the place of a program", true
 	case has(compound, name):
 		s.odd, s.unread = name, true
-	case nested().MatchString(s.text):
+	case nested.Get().MatchString(s.text):
 		s.odd = "a $, a ` or an alias that another program may read"
 	case strings.ContainsAny(name, "/~") && !slices.Contains([]string{"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"}, path.Dir(name)):
 		s.odd = "a program by its path"
@@ -151,7 +151,7 @@ func (s simple) fit(is func(string, bool) bool, allow bool) fit {
 }
 
 // nested finds what a shell replaces, in a word that was quoted, and what git does.
-var nested = lazy.Regexp("`|\\$[\\w({@*#?!$-]|(?i)\\balias\\.")
+var nested = lazy.Regexp{Expr: "`|\\$[\\w({@*#?!$-]|(?i)\\balias\\."}
 
 // optioned is a pattern of a command that has options before the rest, as in git -C x push.
 func optioned(pattern string) string {

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -35,7 +36,7 @@ type Eraser struct {
 }
 
 // ErrShort refuses a value.
-var ErrShort = fmt.Errorf("what is to be forgotten is a text of at least %d characters: less is part of harmless ones", redact.MinLength)
+var ErrShort = errors.New("what is to be forgotten is a text of at least 8 characters: less is part of harmless ones")
 
 // New gives an eraser of a value, white space around it aside.
 func New(value string) (*Eraser, error) {
@@ -229,7 +230,7 @@ func (e *Eraser) Look(r io.Reader, sums Sums) (hits int, err error) {
 	return in.Hits, err
 }
 
-var hexed = lazy.Regexp(`\b[0-9a-f]{64}\b`)
+var hexed = lazy.Regexp{Expr: `\b[0-9a-f]{64}\b`}
 
 // Rename puts what contents are now in the place of what they were, where a text names
 // them.
@@ -237,7 +238,7 @@ func (s Sums) Rename(b []byte) []byte {
 	if len(s) == 0 {
 		return b
 	}
-	return hexed().ReplaceAllFunc(b, func(sum []byte) []byte {
+	return hexed.Get().ReplaceAllFunc(b, func(sum []byte) []byte {
 		for range len(s) {
 			now, ok := s[string(sum)]
 			if !ok {

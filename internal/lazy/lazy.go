@@ -7,8 +7,19 @@ import (
 	"sync"
 )
 
-// Regexp compiles an expression when it is first asked for. It panics then, as
-// [regexp.MustCompile] does, if there is a mistake in it.
-func Regexp(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+// Regexp is an expression that is compiled when it is first asked for. A literal of it
+// is data: a package that declares one needs no code at the start of the program, and
+// none of that package's code is read for it.
+type Regexp struct {
+	Expr string
+
+	once     sync.Once
+	compiled *regexp.Regexp
+}
+
+// Get is the expression, compiled. It panics, as [regexp.MustCompile] does, if there
+// is a mistake in it.
+func (r *Regexp) Get() *regexp.Regexp {
+	r.once.Do(func() { r.compiled = regexp.MustCompile(r.Expr) })
+	return r.compiled
 }

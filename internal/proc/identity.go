@@ -19,9 +19,15 @@ type Identity struct {
 }
 
 // Self is the identity of Rouse's own process. It never changes, and is read once.
-func Self() Identity { return self() }
+func Self() Identity {
+	self.once.Do(func() { self.is = identify(os.Getpid(), bootID()) })
+	return self.is
+}
 
-var self = sync.OnceValue(func() Identity { return identify(os.Getpid(), bootID()) })
+var self struct {
+	once sync.Once
+	is   Identity
+}
 
 // Alive reports whether this very process still runs. Where there is no /proc
 // it goes by the PID alone.

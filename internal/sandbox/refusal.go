@@ -283,13 +283,13 @@ func resolved(path string) string {
 }
 
 // quoted matches what a program puts into quotation marks.
-var quoted = lazy.Regexp("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^'`]+)['`]")
+var quoted = lazy.Regexp{Expr: "'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^'`]+)['`]"}
 
 // paths are the words of a line that may be the path that it is about, the likeliest
 // first: what is quoted, what stands before the reason, the last word of that, and
 // words that begin with /.
 func paths(line string) (groups [4][]string) {
-	for _, m := range quoted().FindAllStringSubmatch(line, 4) {
+	for _, m := range quoted.Get().FindAllStringSubmatch(line, 4) {
 		groups[0] = append(groups[0], strings.Join(m[1:], ""))
 	}
 	if parts := strings.Split(line, ": "); len(parts) > 1 { // as in "cat: a b: Permission denied"
@@ -314,12 +314,12 @@ func unreachable(line string) bool {
 }
 
 // hostName matches the names of hosts as programs tell of them.
-var hostName = lazy.Regexp(`(?i)(?:host='|resolve host(?:name| address)?:? [‘'"]?|resolving '|eai_again |enotfound |lookup |connect to |https?://(?:[^/@\s]*@)?)([a-z0-9][a-z0-9.-]*)`)
+var hostName = lazy.Regexp{Expr: `(?i)(?:host='|resolve host(?:name| address)?:? [‘'"]?|resolving '|eai_again |enotfound |lookup |connect to |https?://(?:[^/@\s]*@)?)([a-z0-9][a-z0-9.-]*)`}
 
 // unreached is the host of which a line tells that it cannot be reached, as far as it
 // names one; ok is false for this machine.
 func unreached(line string) (r Refusal, ok bool) {
-	m := hostName().FindStringSubmatch(line)
+	m := hostName.Get().FindStringSubmatch(line)
 	if m == nil {
 		return Refusal{Kind: Net}, true
 	}

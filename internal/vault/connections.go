@@ -21,13 +21,13 @@ type Connections map[string]map[string]string
 const maxValue = 64 << 10
 
 var (
-	namePattern  = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_.-]{0,63}/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-	fieldPattern = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+	namePattern  = lazy.Regexp{Expr: `^[A-Za-z][A-Za-z0-9_.-]{0,63}/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`}
+	fieldPattern = lazy.Regexp{Expr: `^[A-Za-z][A-Za-z0-9_.-]{0,63}$`}
 )
 
 // checkName reports whether a connection may have that name.
 func checkName(name string) error {
-	if !namePattern().MatchString(name) {
+	if !namePattern.Get().MatchString(name) {
 		return fmt.Errorf("connection %.140q: use engine/NAME, such as postgres/PROD_DB", name)
 	}
 	return nil
@@ -60,7 +60,7 @@ func (c Connections) Set(name string, fields map[string]string) error {
 
 func checkField(name, value string) error {
 	switch {
-	case !fieldPattern().MatchString(name):
+	case !fieldPattern.Get().MatchString(name):
 		return fmt.Errorf("field %.70q: use letters, digits, _, - and ., a letter first", name)
 	case value == "":
 		return fmt.Errorf("field %s is empty", name)
@@ -106,9 +106,9 @@ func (c Connections) Variables() []Variable {
 // prefix begins the names of a connection's variables.
 func prefix(name string) string { return "DS_" + upper(name) + "__" }
 
-var odd = lazy.Regexp(`[^A-Z0-9]`)
+var odd = lazy.Regexp{Expr: `[^A-Z0-9]`}
 
-func upper(s string) string { return odd().ReplaceAllString(strings.ToUpper(s), "_") }
+func upper(s string) string { return odd.Get().ReplaceAllString(strings.ToUpper(s), "_") }
 
 // Grant picks the variables of the connections that are named; of several with
 // one name it takes the first. A connection that has none is an error.
@@ -152,7 +152,7 @@ func Environ(list []Variable) []string {
 func Secrets(list []Variable) map[string]string {
 	hidden := map[string]string{}
 	for _, v := range list {
-		if secretName().MatchString(v.Name) {
+		if secretName.Get().MatchString(v.Name) {
 			hidden[v.Name] = v.Value
 		}
 		if p := inner(v.Value); p != "" && p != v.Value {
@@ -162,9 +162,9 @@ func Secrets(list []Variable) map[string]string {
 	return hidden
 }
 
-var secretName = lazy.Regexp(`(?i)(^|_)(password|passwd|passphrase|pwd|pass|token|secret|key|dsn|credentials?)$`)
+var secretName = lazy.Regexp{Expr: `(?i)(^|_)(password|passwd|passphrase|pwd|pass|token|secret|key|dsn|credentials?)$`}
 
-var dsnPassword = lazy.Regexp(`(?i)(?:^|[\s;])(?:password|pwd)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s;]+)`)
+var dsnPassword = lazy.Regexp{Expr: `(?i)(?:^|[\s;])(?:password|pwd)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s;]+)`}
 
 // inner is the password inside of a value.
 func inner(value string) string {
@@ -172,7 +172,7 @@ func inner(value string) string {
 		p, _ := u.User.Password()
 		return p
 	}
-	if m := dsnPassword().FindStringSubmatch(value); m != nil {
+	if m := dsnPassword.Get().FindStringSubmatch(value); m != nil {
 		p := strings.TrimSuffix(strings.TrimPrefix(m[1], "'"), "'")
 		return strings.NewReplacer(`\'`, `'`, `\\`, `\`).Replace(p)
 	}

@@ -47,7 +47,7 @@ func CheckEnv(path string) error {
 		return err
 	}
 	for i, line := range strings.Split(string(data), "\n") {
-		if line = strings.Trim(line, " \t"); line != "" && line[0] != '#' && !plainLine().MatchString(line) {
+		if line = strings.Trim(line, " \t"); line != "" && line[0] != '#' && !plainLine.Get().MatchString(line) {
 			return fmt.Errorf("%s: line %d: a shell would take it otherwise than it is meant; write NAME='value'", path, i+1)
 		}
 	}
@@ -56,13 +56,13 @@ func CheckEnv(path string) error {
 
 // plainLine matches assignments in which a shell finds nothing to expand, to end
 // or to run.
-var plainLine = lazy.Regexp("^(?:export )?[A-Za-z_][A-Za-z0-9_]*=" + "(?:'[^']*'|\"[^\"$\x60\\\\]*\"|[][A-Za-z0-9_@%+=:,./^*?{}!-]*)(?:[ \t]+#.*)?$")
+var plainLine = lazy.Regexp{Expr: "^(?:export )?[A-Za-z_][A-Za-z0-9_]*=" + "(?:'[^']*'|\"[^\"$\x60\\\\]*\"|[][A-Za-z0-9_@%+=:,./^*?{}!-]*)(?:[ \t]+#.*)?$"}
 
 // quoted is a path as a shell wants it.
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // assignment is a line of .env: `export` may stand before it.
-var assignment = lazy.Regexp(`^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`)
+var assignment = lazy.Regexp{Expr: `^(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*)$`}
 
 // parseEnv reads lines NAME=value. A value in single quotes is taken as it is,
 // one in double quotes knows \n, \r, \t, \", \\ and \$, another ends at " #" and is
@@ -79,7 +79,7 @@ func parseEnv(text string) ([]Variable, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		m := assignment().FindStringSubmatch(line)
+		m := assignment.Get().FindStringSubmatch(line)
 		if m == nil {
 			return nil, fmt.Errorf("line %d is not NAME=value: write it so, or # before it", i+1)
 		}
@@ -98,21 +98,21 @@ func parseEnv(text string) ([]Variable, error) {
 }
 
 var (
-	single = lazy.Regexp(`^'([^']*)'\s*(?:#.*)?$`)
-	double = lazy.Regexp(`^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$`)
-	remark = lazy.Regexp(`(?:^|\s)#.*$`)
+	single = lazy.Regexp{Expr: `^'([^']*)'\s*(?:#.*)?$`}
+	double = lazy.Regexp{Expr: `^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$`}
+	remark = lazy.Regexp{Expr: `(?:^|\s)#.*$`}
 )
 
 // unquote is a value without its quotes, or without the remark after it.
 func unquote(s string) (string, bool) {
-	if m := single().FindStringSubmatch(s); m != nil {
+	if m := single.Get().FindStringSubmatch(s); m != nil {
 		return m[1], true
 	}
-	if m := double().FindStringSubmatch(s); m != nil {
+	if m := double.Get().FindStringSubmatch(s); m != nil {
 		return strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\"`, `"`, `\\`, `\`, `\$`, `$`).Replace(m[1]), true
 	}
 	if s != "" && (s[0] == '\'' || s[0] == '"') {
 		return "", false
 	}
-	return strings.TrimSpace(remark().ReplaceAllString(s, "")), true
+	return strings.TrimSpace(remark.Get().ReplaceAllString(s, "")), true
 }

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	unknownKey = lazy.Regexp(`field (\S+) not found in type .*`)
-	wrongType  = lazy.Regexp("(?s)cannot unmarshal !!(\\w+)(?: (`.*`))? into (\\S+).*")
+	unknownKey = lazy.Regexp{Expr: `field (\S+) not found in type .*`}
+	wrongType  = lazy.Regexp{Expr: "(?s)cannot unmarshal !!(\\w+)(?: (`.*`))? into (\\S+).*"}
 )
 
 // Text makes one line of an error of the library.
@@ -25,9 +25,9 @@ func Text(err error) string {
 		texts = slices.Clone(te.Errors)
 	}
 	for i, text := range texts {
-		text = unknownKey().ReplaceAllString(text, `unknown key "$1"`)
-		if m := wrongType().FindStringSubmatchIndex(text); m != nil {
-			part := func(n int) string { return string(wrongType().ExpandString(nil, "$"+strconv.Itoa(n), text, m)) }
+		text = unknownKey.Get().ReplaceAllString(text, `unknown key "$1"`)
+		if m := wrongType.Get().FindStringSubmatchIndex(text); m != nil {
+			part := func(n int) string { return string(wrongType.Get().ExpandString(nil, "$"+strconv.Itoa(n), text, m)) }
 			text = text[:m[0]] + found(part(1), part(2)) + " where " + wanted(part(3)) + " is wanted"
 		}
 		texts[i] = strings.Join(strings.Fields(text), " ")

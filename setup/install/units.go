@@ -170,7 +170,7 @@ func (j Job) verify(files []unit) error {
 	}
 	// It wants a folder of a login; of what it ignores it only speaks.
 	_, said, err := j.call(proc.Command{Argv: argv, Env: []string{"XDG_RUNTIME_DIR=" + dir}})
-	said = oldSystemd().ReplaceAllString(said, "")
+	said = oldSystemd.Get().ReplaceAllString(said, "")
 	switch {
 	case err != nil && strings.Contains(err.Error(), "no such program"):
 		return nil
@@ -181,7 +181,7 @@ func (j Job) verify(files []unit) error {
 }
 
 // oldSystemd is what one before version 243 says of a key that it leaves out.
-var oldSystemd = lazy.Regexp(`(?m)^.*'OOMPolicy'.*\n?`)
+var oldSystemd = lazy.Regexp{Expr: `(?m)^.*'OOMPolicy'.*\n?`}
 
 // removeFiles removes what is there of the home's files, also where the system was
 // never told of them, or cannot be.

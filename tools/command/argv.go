@@ -16,7 +16,7 @@ import (
 )
 
 // placeholder matches what may stand for a parameter.
-var placeholder = lazy.Regexp(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var placeholder = lazy.Regexp{Expr: `\{([A-Za-z_][A-Za-z0-9_]*)\}`}
 
 // argument is one element of an argv: literal text and parameters in turn.
 type argument struct {
@@ -83,7 +83,7 @@ func (a argument) first() part {
 func split(element string, declared, unused map[string]*jsonschema.Schema) []part {
 	var parts []part
 	end := 0
-	for _, m := range placeholder().FindAllStringSubmatchIndex(element, -1) {
+	for _, m := range placeholder.Get().FindAllStringSubmatchIndex(element, -1) {
 		name := element[m[2]:m[3]]
 		if declared[name] == nil {
 			continue

@@ -114,7 +114,7 @@ func (s Spec) schema() (*jsonschema.Schema, error) {
 }
 
 func checkParameter(name string, p *jsonschema.Schema) error {
-	if !placeholder().MatchString("{" + name + "}") {
+	if !placeholder.Get().MatchString("{" + name + "}") {
 		return fmt.Errorf("%q is no name: letters, digits and _, not first a digit", name)
 	}
 	switch p.Type {

@@ -152,11 +152,11 @@ type expander struct {
 }
 
 // variable matches ${NAME} and ${NAME:-default}; some clients write ${env:NAME}.
-var variable = lazy.Regexp(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+var variable = lazy.Regexp{Expr: `\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`}
 
 func (x *expander) text(s string) string {
-	return variable().ReplaceAllStringFunc(s, func(ref string) string {
-		m := variable().FindStringSubmatch(ref)
+	return variable.Get().ReplaceAllStringFunc(s, func(ref string) string {
+		m := variable.Get().FindStringSubmatch(ref)
 		if slices.Contains(x.Own, m[1]) {
 			x.refused = append(x.refused, m[1])
 			return ""

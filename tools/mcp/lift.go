@@ -16,7 +16,7 @@ import (
 const minLift = 128
 
 // dataURI matches what may stand before base64.
-var dataURI = lazy.Regexp(`data:([A-Za-z0-9.+/-]+)(;[A-Za-z0-9=.-]+)*;base64,$`)
+var dataURI = lazy.Regexp{Expr: `data:([A-Za-z0-9.+/-]+)(;[A-Za-z0-9=.-]+)*;base64,$`}
 
 // lift takes the binary content out of a text in which it stands as base64: it
 // becomes media, or is one of these already, and a few words are in its place.
@@ -80,7 +80,7 @@ func (u *unwrapper) place(before, encoded string) (place string, uri int) {
 	if err != nil {
 		return "", 0
 	}
-	m := dataURI().FindStringSubmatch(before)
+	m := dataURI.Get().FindStringSubmatch(before)
 	i := slices.IndexFunc(u.media, func(m tools.Media) bool { return bytes.Equal(m.Data, data) })
 	if kind := http.DetectContentType(data); i < 0 {
 		switch {

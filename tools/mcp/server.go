@@ -170,7 +170,7 @@ const maxSaid = 16 << 10
 // clean is an error of others in one line, without what the operator gave the
 // server alone. Of its address it has the part that is no secret.
 func (s *server) clean(err error) string {
-	said := address().ReplaceAllStringFunc(err.Error(), func(a string) string {
+	said := address.Get().ReplaceAllStringFunc(err.Error(), func(a string) string {
 		if u, err := url.Parse(a); err == nil && s.URL != "" && strings.HasPrefix(s.Start(), u.Scheme+"://") && strings.HasSuffix(s.Start(), "/"+u.Host) {
 			return s.Start()
 		}
@@ -180,7 +180,7 @@ func (s *server) clean(err error) string {
 }
 
 // address matches an address in an error.
-var address = lazy.Regexp(`https?://[^\s"'<>]+`)
+var address = lazy.Regexp{Expr: `https?://[^\s"'<>]+`}
 
 // close ends the connection and what stands behind it.
 func (l *link) close() {

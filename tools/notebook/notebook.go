@@ -154,12 +154,12 @@ func (l Limits) Total(estimate time.Duration) time.Duration {
 	return min(max(total, l.Floor), l.Max)
 }
 
-var namePattern = lazy.Regexp(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+var namePattern = lazy.Regexp{Expr: `^[a-z0-9][a-z0-9_-]{0,63}$`}
 
 // CheckName reports whether a notebook may have that name, which is that of its
 // folder on any file system: letters that differ only in case are not two.
 func CheckName(name string) error {
-	if !namePattern().MatchString(name) {
+	if !namePattern.Get().MatchString(name) {
 		return fmt.Errorf("notebook name %.80q: use 1 to 64 of a-z, 0-9, _ and -, a letter or digit first", name)
 	}
 	return nil

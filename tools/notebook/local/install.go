@@ -117,11 +117,11 @@ func (r *Runtime) recordedPackages() ([]string, error) {
 	return lines, nil
 }
 
-var distribution = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+var distribution = lazy.Regexp{Expr: `^[A-Za-z0-9][A-Za-z0-9._-]*`}
 
 // packageKey is what two requirements of the same package share; see PEP 503.
 func packageKey(requirement string) string {
-	name := distribution().FindString(requirement)
+	name := distribution.Get().FindString(requirement)
 	if name == "" || strings.ContainsAny(requirement, "/\\") {
 		return requirement
 	}

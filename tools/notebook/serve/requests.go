@@ -12,7 +12,7 @@ import (
 	"rouse/tools/notebook/wire"
 )
 
-var idPattern = lazy.Regexp(`^[A-Za-z0-9_-]{16,64}$`)
+var idPattern = lazy.Regexp{Expr: `^[A-Za-z0-9_-]{16,64}$`}
 
 var actions = []string{wire.Start, wire.Execute, wire.Install, wire.Reset, wire.Close, wire.Remove}
 
@@ -57,7 +57,7 @@ func checkJob(name string, j wire.Job) error {
 	switch {
 	case notebook.CheckName(name) != nil:
 		return notebook.CheckName(name)
-	case !idPattern().MatchString(j.ID):
+	case !idPattern.Get().MatchString(j.ID):
 		return errors.New("id: use 16 to 64 letters, digits, _ and -")
 	case j.Estimate < 0 || j.Estimate > 1e6:
 		return errors.New("estimate: use seconds, up to a million")
@@ -117,7 +117,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request, tenant string) {
 		return
 	}
 	name := r.PathValue("name")
-	if notebook.CheckName(name) != nil || want.ID != "" && !idPattern().MatchString(want.ID) {
+	if notebook.CheckName(name) != nil || want.ID != "" && !idPattern.Get().MatchString(want.ID) {
 		fail(w, http.StatusBadRequest, "there is no notebook or no cell of that name")
 		return
 	}
