@@ -53,20 +53,20 @@ func Problems(path string, data []byte, getenv func(string) string, more func(Co
 // lineMark begins what an error says of a line; quoted is what it quotes of it, and lastKey
 // the end of the key that it begins with.
 var (
-	lineMark = lazy.Regexp(`(?:^|[;:] )line (\d+): `)
-	quoted   = lazy.Regexp("\"([^\"]+)\"|`([^`]+)`")
-	lastKey  = lazy.Regexp(`^[a-z_.]*?([a-z_]+)(?:\[\d+\])?[: ]`)
+	lineMark = lazy.Regexp{Expr: `(?:^|[;:] )line (\d+): `}
+	quoted   = lazy.Regexp{Expr: "\"([^\"]+)\"|`([^`]+)`"}
+	lastKey  = lazy.Regexp{Expr: `^[a-z_.]*?([a-z_]+)(?:\[\d+\])?[: ]`}
 )
 
 // problems takes an error about some lines apart.
 func problems(said string, lines []string) (list []Problem) {
-	marks := lineMark().FindAllStringSubmatchIndex(said, -1)
+	marks := lineMark.Get().FindAllStringSubmatchIndex(said, -1)
 	for i, m := range marks {
 		p := Problem{Problem: said[m[1]:append(marks, []int{len(said)})[i+1][0]]}
 		p.Line, _ = strconv.Atoi(said[m[2]:m[3]])
 		if p.Line > 0 && p.Line <= len(lines) {
 			line := lines[p.Line-1]
-			words := append(quoted().FindAllStringSubmatch(p.Problem, -1), lastKey().FindStringSubmatch(p.Problem), []string{strings.TrimLeft(line, " -")})
+			words := append(quoted.Get().FindAllStringSubmatch(p.Problem, -1), lastKey.Get().FindStringSubmatch(p.Problem), []string{strings.TrimLeft(line, " -")})
 			for _, word := range slices.Concat(words...) {
 				if at := strings.Index(line, word); word != "" && at >= 0 && p.Column == 0 {
 					p.Column = 1 + len([]rune(line[:at]))
@@ -107,7 +107,7 @@ func blank(data []byte, n *yaml.Node, line int) (top string) {
 }
 
 // unknown matches what package yaml says of a key that a type does not have.
-var unknown = lazy.Regexp(`^(line \d+: )field (\S+) not found in type (.*)$`)
+var unknown = lazy.Regexp{Expr: `^(line \d+: )field (\S+) not found in type (.*)$`}
 
 // meant adds, to what package yaml says of unknown keys, which ones may be meant.
 func meant(err error) error {
@@ -116,7 +116,7 @@ func meant(err error) error {
 		return err
 	}
 	for i, said := range te.Errors {
-		if m := unknown().FindStringSubmatch(said); m != nil {
+		if m := unknown.Get().FindStringSubmatch(said); m != nil {
 			te.Errors[i] = m[1] + `unknown key "` + m[2] + `"` + meantKey(m[2], m[3])
 		}
 	}

@@ -24,9 +24,9 @@ func (c Config) Shown(key string, variable func(name string) string) (list []Val
 		if key != "" && k != key && !strings.HasPrefix(k, key+".") {
 			return
 		}
-		text := credentials().ReplaceAllString(string(value), "$1")
+		text := credentials.Get().ReplaceAllString(string(value), "$1")
 		if oneOf(k, "notify", "heartbeat") { // whose paths prove who sends
-			text = path().ReplaceAllString(text, "$1/…")
+			text = path.Get().ReplaceAllString(text, "$1/…")
 		}
 		if !json.Valid([]byte(text)) {
 			data, _ := json.Marshal(text) // a text is text
@@ -39,8 +39,8 @@ func (c Config) Shown(key string, variable func(name string) string) (list []Val
 
 // credentials match an address up to the host, and path one with its path.
 var (
-	credentials = lazy.Regexp(`(https?://)[^/@"\s]*@`)
-	path        = lazy.Regexp(`(https?://[^/"\s]+)/[^"\s]+`)
+	credentials = lazy.Regexp{Expr: `(https?://)[^/@"\s]*@`}
+	path        = lazy.Regexp{Expr: `(https?://[^/"\s]+)/[^"\s]+`}
 )
 
 // from says where the value of a key comes from.
