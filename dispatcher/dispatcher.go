@@ -105,6 +105,7 @@ type Observation struct {
 	approved string   // the id under which a person did
 	refused  []string // what the sandbox kept its process from
 	from     []string // where its text came from
+	shown    int      // how many bytes of it are shown whole, if more than of others
 	parked   string   // of what of it is in the store
 	evidence []journal.Evidence
 	whole    bool // it is shown as it is
@@ -248,6 +249,7 @@ func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, call tools.Call, 
 	}
 	call.Hop = d.hop(tool, call.Args)
 	came := d.watch(tool, call)
+	o.shown = tool.Shown
 	d.Observe(ctx, o, func(out io.Writer) tools.Result {
 		call.Output = out
 		res := tool.Run(ctx, call)

@@ -28,11 +28,12 @@ const maxField = 8 << 20
 
 const parkedNote = "Large observation saved in the scratchpad. To read it in full or in part, use scratchpad_read."
 
-func (s *Shelf) threshold() int {
+// threshold is the one for an observation, from which on it is parked.
+func (s *Shelf) threshold(o *Observation) int {
 	if s.Threshold <= 0 {
-		return defaultThreshold
+		return max(defaultThreshold, o.shown)
 	}
-	return s.Threshold
+	return max(s.Threshold, o.shown)
 }
 
 // newWriter begins to park what a step gives back; nil if it cannot be parked.
@@ -114,12 +115,12 @@ func (s *Shelf) fits(o *Observation) bool {
 	given := *o
 	given.Args = nil
 	text, err := json.Marshal(given)
-	return err == nil && len(text) <= s.threshold()
+	return err == nil && len(text) <= s.threshold(o)
 }
 
 // tellUnparked says why what is not shown of a content is not kept either.
 func (s *Shelf) tellUnparked(o *Observation) {
-	if s.unparked != nil && (o.partial || o.size > int64(s.threshold())) {
+	if s.unparked != nil && (o.partial || o.size > int64(s.threshold(o))) {
 		o.Note = "The content is not kept beyond what is shown: " + s.Redact.String(s.unparked.Error())
 	}
 }

@@ -43,7 +43,7 @@ type Shelf struct {
 // is small, else as a synthetic view of what is then on the shelf. o has its
 // step and its tool.
 func (s *Shelf) Observe(ctx context.Context, o *Observation, produce func(out io.Writer) tools.Result) {
-	out := newOutput(s.threshold())
+	out := newOutput(s.threshold(o))
 	out.begin = func() *observation.Writer { return s.newWriter(o) }
 	clean := s.Redact.Writer(out)
 	res := produce(clean)

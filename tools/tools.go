@@ -45,6 +45,9 @@ type Tool struct {
 	// Verbatim are the parameters that are executed or dialled: they must hold
 	// no reference to what another tool gave back.
 	Verbatim []string
+	// Shown is up to how many bytes a result is shown whole that is larger than what others
+	// may be; 0 is no more.
+	Shown int
 	// Source is what its results come from where that is no tool of Rouse's own, such as
 	// "mcp github", and Reads what of that they are by the operator's word: none, outside
 	// or private; "" is unsaid.
