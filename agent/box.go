@@ -36,6 +36,8 @@ type Host struct {
 	// Started is told of each process, so that a later cycle can end it if this
 	// one dies.
 	Started func(proc.Identity)
+	// Skills are those that a person accepted, by name.
+	Skills map[string]journal.TrustedSkill
 	// Left says that something has left the memory that can be found again.
 	Left bool
 	// Ask asks the model, for what purpose names, within the cycle's limits and in
@@ -52,7 +54,7 @@ type OpenBox func(ctx context.Context, host Host) Box
 func (c *cycle) host() Host {
 	return Host{
 		Left:  c.archive != "" || strings.Contains("\n"+c.state.Notes(), "\n"+foldedCalls),
-		Known: c.known.Tools,
+		Known: c.known.Tools, Skills: c.known.Skills(),
 		Accepted: func(server, tools string) {
 			if c.trust.Servers[server].Tools == tools {
 				return

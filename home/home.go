@@ -253,6 +253,9 @@ func (h Home) Temp() string { return filepath.Join(h.Dir, "tmp") }
 // packages that were downloaded.
 func (h Home) Cache() string { return filepath.Join(h.Dir, "cache") }
 
+// Skills is the folder of its skills.
+func (h Home) Skills() string { return filepath.Join(h.Dir, "skills") }
+
 // Served is the folder of the notebooks that are run for others.
 func (h Home) Served() string { return filepath.Join(h.Dir, "served") }
 

@@ -28,6 +28,8 @@ type Trust struct {
 	NotebookHash string `json:"notebook_sha256,omitempty"`
 	// Servers are the MCP servers by name, also those that are gone by now.
 	Servers map[string]TrustedServer `json:"servers,omitempty"`
+	// Skills are those that a person accepted, by name; not in journals.
+	Skills map[string]TrustedSkill `json:"skills,omitempty"`
 	// ByTool is rouse.yaml as a tool left it, as in [Sleep.Left]. It goes on from cycle to
 	// cycle, and means something while the file is that.
 	ByTool string `json:"by_tool,omitempty"`
@@ -39,6 +41,12 @@ type Trust struct {
 type TrustedServer struct {
 	Command string `json:"command,omitempty"` // or its address
 	Tools   string `json:"tools,omitempty"`   // the accepted ones
+}
+
+// TrustedSkill is a skill that was accepted.
+type TrustedSkill struct {
+	Hash string `json:"sha256"` // of all its files
+	From string `json:"from"`   // where it was taken from
 }
 
 // Set puts what is known of a server in the place of what was; an empty part

@@ -118,7 +118,7 @@ func (s *Setup) asking(m agent.Model, others []agent.Target) agent.Asking {
 
 // boxes are the tools that need something running.
 func (s *Setup) boxes() (list []agent.OpenBox) {
-	list = append(list, s.recallBox, s.notebookBox, s.preparing)
+	list = append(list, s.recallBox, s.skillBox, s.notebookBox, s.preparing)
 	if servers, err := s.Servers(); err == nil && len(servers.Servers) > 0 {
 		list = append(list, func(ctx context.Context, host agent.Host) agent.Box {
 			o := s.serverOptions()

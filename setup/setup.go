@@ -111,6 +111,11 @@ func checkWalls(h home.Home, c config.Config) error {
 			return err
 		}
 	}
+	for i, path := range c.Skills {
+		if err := h.CheckRead(fmt.Sprintf("skills[%d]", i), c.Path(path)); err != nil {
+			return err
+		}
+	}
 	for i, path := range c.Sandbox.Read.Folders() {
 		if err := h.CheckRead(fmt.Sprintf("sandbox.read[%d]", i), c.Path(path)); err != nil {
 			return err

@@ -34,6 +34,7 @@ type Walls struct {
 	tools     plan
 	box       *sandbox.Box // of tools
 	home      home.Home
+	skills    []string // folders of skills
 	workspace string
 	env       []string // of processes
 	installer []string // what those are told that install packages
@@ -48,6 +49,9 @@ func (s *Setup) newWalls() (*Walls, error) {
 	}
 	m := s.machine()
 	w := &Walls{Walls: c, System: m.system, Lacks: m.lacks, home: s.Home, env: s.Runner().Env, installer: local.InstallEnviron(s.Environ)}
+	if s.Config.Skills != nil { // the home's own folder is seen anyway
+		w.skills = s.skillFolders()
+	}
 	w.installer = w.settings(w.installer)
 	w.workspace = s.Home.Folder(s.Config.Workspace)
 	w.tools = w.plan(w.workspace, cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
@@ -120,6 +124,8 @@ func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy 
 	p := sandbox.Policy{
 		Write: l.all(append(slices.Clone(w.Write), workspace)), Read: l.all(w.Folders), Temp: l.real(w.home.Temp()), Cache: l.real(w.home.Cache()),
 	}
+	p.ReadOnly = l.all(w.skills)
+	p.Read = append(p.Read, p.ReadOnly...)
 	if w.Posture == config.Open {
 		p.Write, p.Temp, p.Cache = []string{"/"}, "", "" // all is theirs, also /tmp
 	}

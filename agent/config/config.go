@@ -50,6 +50,8 @@ type Config struct {
 	Posture Posture `yaml:"posture"`
 	Sandbox Sandbox `yaml:"sandbox"`
 	Origins Origins `yaml:"origins"`
+	// Skills are the folders in which skills are; nil is the one of the home.
+	Skills []string `yaml:"skills"`
 	// Policy are the rules of calls, of which the first that fits decides.
 	Policy []policy.Rule `yaml:"policy"`
 	// Standing are checks that hold for every cycle.

@@ -22,5 +22,10 @@ func (c *Config) checkOrigins() error {
 			return errors.New("origins: holds only beside a posture; add the line posture: careful")
 		}
 	}
+	for i, path := range c.Skills {
+		if err := c.CheckPath(path); err != nil {
+			return fmt.Errorf("skills[%d] %w", i, err)
+		}
+	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (s *Sources) Watch(t tools.Tool, call tools.Call) func(tools.Result) []stri
 		from = origin.Set{t.Source, origin.Private}
 	case t.Source != "" && t.Reads != "none":
 		from = origin.Set{t.Source}
-	case t.Source != "", slices.Contains([]string{"echo", "write_file", "scratchpad_keep", "http_get"}, t.Name):
+	case t.Source != "", t.Reads == "none", slices.Contains([]string{"echo", "write_file", "scratchpad_keep", "http_get"}, t.Name):
 	case t.Name == "shell":
 		process = true
 	case t.Name == "notebook":

@@ -153,10 +153,14 @@ func seal(t journal.Trust, key []byte) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// accepted reads what a person accepted: nothing, where the key does not prove it.
+// accepted reads what a person accepted: nothing, where the key does not prove it. A home
+// that no cycle woke in has a key, too, once somebody accepted something.
 func accepted(h home.Home, key []byte) journal.Trust {
 	var a agreed
 	data, err := disk.ReadSmall(h.Accepted(), maxFile)
+	if err == nil && key == nil {
+		key, err = h.Key()
+	}
 	if err != nil || json.Unmarshal(data, &a) != nil || key == nil || !hmac.Equal([]byte(a.MAC), []byte(seal(a.Trust, key))) {
 		return journal.Trust{} // nothing is accepted by a file that cannot be read
 	}
@@ -269,6 +273,9 @@ type Changed struct {
 }
 
 func (c *Changed) Error() string { return c.Text }
+
+// Skills are those that a person accepted.
+func (k Known) Skills() map[string]journal.TrustedSkill { return k.accepted.Skills }
 
 // Check gives what of f a cycle may not use before a person has accepted it: the
 // addresses first, then the servers.

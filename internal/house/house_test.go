@@ -190,7 +190,7 @@ func runs(n ast.Node) bool {
 // TestNames holds the names of a home's files to package home: who else uses one
 // is handed a path. Words that name other things too are not held.
 func TestNames(t *testing.T) {
-	other := []string{"rouse", "open", "logs", "bin", "made", "proxy_", "workspace", "venv", "writable", "version", "tmp", "cache", "notebooks"}
+	other := []string{"rouse", "open", "logs", "bin", "made", "proxy_", "workspace", "venv", "writable", "version", "tmp", "cache", "notebooks", "skills", ".git"}
 	list := files(t)
 	names := map[string]bool{}
 	for _, f := range list {

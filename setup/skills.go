@@ -1,0 +1,142 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"rouse/agent"
+	"rouse/agent/trust"
+	"rouse/internal/disk"
+	"rouse/journal"
+	"rouse/tools"
+	"rouse/tools/skill"
+)
+
+// Skill is one of the home's, as people see it. Its JSON is that of `rouse skills list`.
+type Skill struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	State       string `json:"state"`  // [SkillOn], or why the model does not see it
+	Origin      string `json:"origin"` // where it was taken from, "" unless it was accepted
+	Folder      string `json:"folder"`
+	Files       int    `json:"files"`
+	Bytes       int64  `json:"bytes"`
+	// Problems are what is wrong with its form, and where it conceals something.
+	Problems []string `json:"problems"`
+
+	loaded skill.Skill
+	off    error // unless it is on
+}
+
+// States of a skill. One that is new or changed waits for a person.
+const (
+	SkillOn      = "on"
+	SkillNew     = "new"
+	SkillChanged = "changed"
+	SkillGone    = "gone"
+	SkillBroken  = "broken"
+)
+
+// skillFolders are those in which skills are.
+func (s *Setup) skillFolders() (dirs []string) {
+	if s.Config.Skills == nil {
+		return []string{s.Home.Skills()}
+	}
+	for _, path := range s.Config.Skills {
+		dirs = append(dirs, s.Config.Path(path))
+	}
+	return dirs
+}
+
+// Skills are those of the home, and those that were accepted and are gone.
+func (s *Setup) Skills() []Skill { return s.skills(s.known().Skills(), true) }
+
+// skills looks at those that were accepted, or at all.
+func (s *Setup) skills(accepted map[string]journal.TrustedSkill, all bool) (list []Skill) {
+	for _, dir := range skill.Find(s.skillFolders()...) {
+		if pin, ok := accepted[filepath.Base(dir)]; ok || all {
+			list = append(list, skillOf(dir, pin))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(accepted)) {
+		if !slices.ContainsFunc(list, func(k Skill) bool { return k.Name == name }) {
+			off := fmt.Errorf("the skill %s is off, as its folder is gone; put it back, or run rouse skills accept %[1]s to forget it", name)
+			list = append(list, Skill{Name: name, State: SkillGone, Origin: accepted[name].From, Problems: []string{}, off: off})
+		}
+	}
+	return list
+}
+
+// skillOf is a skill beside what was accepted of it.
+func skillOf(dir string, pin journal.TrustedSkill) Skill {
+	l, err := skill.Load(dir)
+	k := Skill{Name: l.Name, Description: l.Description, State: SkillOn, Origin: pin.From, Folder: dir, Files: len(l.Files), Bytes: l.Bytes, Problems: l.Problems, loaded: l}
+	switch {
+	case err != nil:
+		k.State, k.Problems, k.off = SkillBroken, append(k.Problems, err.Error()), fmt.Errorf("%w, so that it is off", err)
+	case pin.Hash == "":
+		k.State = SkillNew
+	case pin.Hash != l.Hash:
+		k.State, k.off = SkillChanged, fmt.Errorf("the skill %s is off, as its files are not those that were accepted; look at %s and run rouse skills accept %[1]s", k.Name, dir)
+	}
+	return k
+}
+
+// skillBox has the tool that shows the skills that were accepted, as far as they are what
+// they were then. A home that has none pays nothing for it.
+func (s *Setup) skillBox(ctx context.Context, host agent.Host) (b agent.Box) {
+	if len(host.Skills) == 0 {
+		return b
+	}
+	if _, done, err := host.Tool(ctx, skill.ToolName); err == nil { // a command of the operator's
+		done()
+		b.Problems = []string{"skills cannot be read, as tools.commands has a tool of the name " + skill.ToolName + "; rename it"}
+		return b
+	}
+	var on []skill.Skill
+	for _, k := range s.skills(host.Skills, false) {
+		if k.off == nil {
+			on = append(on, k.loaded)
+			continue
+		}
+		b.Problems, b.Waiting = append(b.Problems, k.off.Error()), append(b.Waiting, k.off.Error())
+	}
+	if len(on) > 0 {
+		b.Tools = []tools.Tool{skill.Tool(on)}
+	}
+	return b
+}
+
+// AcceptSkill accepts a skill as it is now; one that is gone is forgotten.
+func (s *Setup) AcceptSkill(name string) (Skill, error) {
+	list := s.Skills()
+	i := slices.IndexFunc(list, func(k Skill) bool { return k.Name == name })
+	switch {
+	case i < 0:
+		return Skill{}, fmt.Errorf("there is no skill %.80q; rouse skills list shows those that are there", name)
+	case list[i].State == SkillBroken:
+		return Skill{}, list[i].off
+	case !skill.ValidName(name):
+		return Skill{}, errors.New("a skill's folder has small letters, digits and single hyphens in its name; rename it")
+	}
+	return s.pinSkill(list[i], cmp.Or(list[i].Origin, list[i].Folder))
+}
+
+// pinSkill puts down that a person accepted a skill.
+func (s *Setup) pinSkill(k Skill, from string) (Skill, error) {
+	err := trust.Accept(s.Home, disk.OS{}, func(t *journal.Trust) {
+		pins := map[string]journal.TrustedSkill{}
+		maps.Copy(pins, t.Skills)
+		if delete(pins, k.Name); k.State != SkillGone {
+			pins[k.Name] = journal.TrustedSkill{Hash: k.loaded.Hash, From: from}
+			k.State, k.Origin = SkillOn, from
+		}
+		t.Skills = pins
+	})
+	return k, err
+}
