@@ -31,8 +31,13 @@ func Examples() (list []string) {
 
 // Example has the files of the example of a name.
 func Example(name string) (fs.FS, error) {
-	if list := Examples(); !slices.ContainsFunc(list, func(line string) bool { return strings.HasPrefix(line, name+":") }) {
-		return nil, fmt.Errorf("no example %s; rouse init --from list says what there is", text.Line(name, 100))
+	var names []string
+	for _, line := range Examples() {
+		known, _, _ := strings.Cut(line, ":")
+		names = append(names, known)
+	}
+	if !slices.Contains(names, name) {
+		return nil, fmt.Errorf("no example %s, there are %s%s", text.Line(name, 100), strings.Join(names, ", "), text.Meant(name, names))
 	}
 	return fs.Sub(rouse.Examples, "examples/"+name)
 }
