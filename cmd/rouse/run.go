@@ -95,6 +95,7 @@ ended it; the memory is saved in each of these but 2 and 75.`,
 }
 
 func (a *app) run(o runOptions) error {
+	proc.DropStart()
 	if err := o.check(); err != nil {
 		return usage(err)
 	}
@@ -140,7 +141,6 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 	show := a.watcher(o)
 	events := journal.NewQueue(show.event)
 	ag.Watch = events.Put
-	proc.DropStart()
 	ran.Report, ran.Err = ag.RunOnce(ctx)
 	if events.Close() {
 		show.close(ran.Report)

@@ -78,12 +78,13 @@ func ownSpan(field int) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// DropStart gives back the pages of the program's own file that only its start
-// needed: each package is initialised, all types of interfaces are looked at, and the
-// kernel maps 64 KiB around whatever is touched, which comes to most of the program.
-// What is needed again is mapped again, so the first fifth of the code stays: the
-// linker puts what most code imports before what imports it. Only code and constants
-// are given back, which stand one behind the other: they are never written to.
+// DropStart gives back the pages of the program's own file that were needed until now.
+// A start needs most of them only once: each package is initialised, all types of
+// interfaces are looked at, and the kernel maps 64 KiB around whatever is touched, which
+// comes to most of the program. What is needed again is mapped again, so the first fifth
+// of the code stays: the linker puts what most code imports before what imports it. Only
+// code and constants are given back, which stand one behind the other and are never
+// written to.
 func DropStart() {
 	from, code, err := ownSpan(26) // start_code and end_code
 	if err != nil {
