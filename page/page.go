@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"rouse/agent/telemetry"
 	"rouse/setup"
 )
 
@@ -54,12 +55,15 @@ type Server struct {
 	// rebuilding is held while a request is rebuilt.
 	rebuilding sync.Mutex
 	glances    glances
+
+	metering sync.Mutex
+	meters   map[string]*telemetry.Meter // by the folder of the home
 }
 
 // New is a server that nobody has logged in to.
 func New(o Options) *Server {
 	return &Server{
-		Options: o, doors: newDoors(o), templates: templates(o.Now), glances: glances{of: map[string]*kept{}, patience: 60 * time.Millisecond},
+		Options: o, meters: map[string]*telemetry.Meter{}, doors: newDoors(o), templates: templates(o.Now), glances: glances{of: map[string]*kept{}, patience: 60 * time.Millisecond},
 	}
 }
 
@@ -74,6 +78,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /login", s.loginByToken)
 	mux.HandleFunc("POST /login/link", s.newLink)
 	mux.HandleFunc("POST /logout", s.logout)
+	mux.HandleFunc("GET /metrics", s.sendMetrics)
 	s.hooks(mux)
 	for pattern, p := range looks() {
 		mux.Handle("GET "+pattern, s.visit(View, p))

@@ -191,7 +191,7 @@ state, 3 stopped at a limit, 75 another cycle is awake, 130 and 143 ended by a s
 		return root
 	}
 	root.AddCommand(a.newInit(), a.newRun(), a.newStatus(), a.newCycles(), a.newLog(), a.newDiff(), a.newSearch(),
-		a.newReset(), a.newVerify(), a.newForget(), a.newRewind(), a.newReplay(), a.newBackup(), a.newRestore(), a.newAllow(), a.newConfig(), a.newPolicy(), a.newApprovals(), a.newObservation(), a.newMCP(), a.newSkills(), a.newNotebook(), a.newVault(), a.newCost(), a.newPause(), a.newResume(), a.newReap(),
+		a.newReset(), a.newVerify(), a.newForget(), a.newRewind(), a.newReplay(), a.newBackup(), a.newRestore(), a.newAllow(), a.newConfig(), a.newPolicy(), a.newApprovals(), a.newObservation(), a.newMCP(), a.newSkills(), a.newNotebook(), a.newVault(), a.newCost(), a.newMetrics(), a.newPause(), a.newResume(), a.newReap(),
 		a.newSchedule(), a.newSlots(), a.newReport(), a.newServe(), a.newTell(), a.newInstall(), a.newUninstall(), a.newDoctor(), a.newVersion())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

@@ -1,0 +1,92 @@
+package setup
+
+import (
+	"time"
+
+	"rouse/agent"
+	"rouse/agent/approval"
+	"rouse/agent/pause"
+	"rouse/agent/telemetry"
+	"rouse/home"
+	"rouse/journal"
+)
+
+// Metrics are the figures of the home: what the cycles of the day came to, which m goes on
+// counting, and how it stands.
+func (s *Setup) Metrics(m *telemetry.Meter) (telemetry.Sums, error) {
+	prices, err := s.Prices()
+	if err != nil {
+		return nil, err
+	}
+	m.Name, m.Currency = s.ModelName(), prices.Currency
+	m.Cost = func(model string, u journal.Usage) (float64, bool) {
+		price, ok := prices.Of(model)
+		return float64(price.Cost(int64(u.Input), int64(u.Cached), int64(u.Output))) / 1e9, ok
+	}
+	if err := m.Update(s.Home, s.Now()); err != nil {
+		return nil, err
+	}
+	all := telemetry.Sums{}
+	for key, n := range m.Sums {
+		all[key] = n
+	}
+	return all, s.addGauges(all)
+}
+
+// addGauges says how the home stands.
+func (s *Setup) addGauges(all telemetry.Sums) error {
+	newest, err := agent.Summaries(s.Home, 2)
+	for _, c := range newest {
+		if c.Outcome != agent.Awake {
+			all.Add(telemetry.Newest, float64(c.Began.UnixMilli()+c.Ms)/1000)
+			all.Add(telemetry.Well, yes(c.Exit == 0 && c.Outcome != agent.Interrupted))
+			break
+		}
+	}
+	_, paused := pause.Paused(s.Home.Stop())
+	all.Add(telemetry.Paused, yes(paused))
+	calls, failed := s.Asked()
+	if failed != nil {
+		return failed
+	}
+	all.Add(telemetry.Waiting, 0)
+	for _, c := range calls {
+		all.Add(telemetry.Waiting, yes(c.State == approval.Open))
+	}
+	if len(s.Config.Schedule) == 0 || err != nil {
+		return err
+	}
+	return s.addSlotGauges(all)
+}
+
+func (s *Setup) addSlotGauges(all telemetry.Sums) error {
+	sum, err := s.Slots().Summary(s.Config.Schedule)
+	if err != nil {
+		return err
+	}
+	if !sum.Next.IsZero() {
+		all.Add(telemetry.Next, float64(sum.Next.Unix()))
+	}
+	const day = 24 * time.Hour
+	slots, err := s.Slots().Newest(int(day / time.Minute))
+	late := -1.0
+	for _, r := range slots {
+		if began, err := time.ParseInLocation(home.CycleForm, r.Cycle, time.Local); err == nil {
+			late = max(0, began.Sub(r.Slot).Seconds())
+		}
+		if s.Now().Sub(r.Slot) < day {
+			all.Add(telemetry.SlotsOver, float64(r.N()), telemetry.Status, string(r.Status))
+		}
+	}
+	if late >= 0 {
+		all.Add(telemetry.Lateness, late)
+	}
+	return err
+}
+
+func yes(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
