@@ -71,6 +71,8 @@ type Asking struct {
 	// ModelName is what the model is called in the journal, and ModelID names it and
 	// where it is, for what is learnt of it.
 	ModelName, ModelID string
+	// Style is what the configuration adds to its requests, for the journal.
+	Style string
 	// Fallback are the models that are asked, in this order, where that one is away.
 	Fallback []Target
 	// Protocol is one of the constants; "" is auto.

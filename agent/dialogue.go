@@ -100,6 +100,7 @@ type known struct {
 	Protocol  string `json:"protocol,omitempty"`
 	MaxTokens int    `json:"max_tokens,omitempty"`
 	Form      string `json:"form,omitempty"` // in which it writes calls as text
+	API       string `json:"api,omitempty"`  // that its server answers to, "" for chat
 	// Away is until when others are asked first, and Why the reason.
 	Away time.Time `json:"away,omitzero"`
 	Why  string    `json:"why,omitempty"`

@@ -16,6 +16,7 @@ import (
 type Target struct {
 	Model              Model
 	ModelName, ModelID string
+	Style              string
 }
 
 // away is for how long a model that was away is asked only where no other answers.
@@ -47,12 +48,12 @@ func (c *cycle) lineUp() {
 }
 
 func (d *dialogue) target() Target {
-	return Target{d.asking.Model, d.asking.ModelName, d.asking.ModelID}
+	return Target{d.asking.Model, d.asking.ModelName, d.asking.ModelID, d.asking.Style}
 }
 
 // use lets the cycle ask a model from now on.
 func (d *dialogue) use(t Target) {
-	d.asking.Model, d.asking.ModelName, d.asking.ModelID = t.Model, t.ModelName, t.ModelID
+	d.asking.Model, d.asking.ModelName, d.asking.ModelID, d.asking.Style = t.Model, t.ModelName, t.ModelID, t.Style
 }
 
 // ask sends the next request: the first one of a cycle to one model after the

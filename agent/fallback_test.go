@@ -24,7 +24,7 @@ func (r *rig) pair(first, second *modeltest.Server) *Agent {
 		return m
 	}
 	a.Model, a.ModelName, a.ModelID = client(first, "one"), "one", "one"
-	a.Fallback = []Target{{client(second, "two"), "two", "two"}}
+	a.Fallback = []Target{{client(second, "two"), "two", "two", ""}}
 	a.Timeout = time.Minute
 	return a
 }

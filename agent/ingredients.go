@@ -117,7 +117,7 @@ func (c *cycle) keepTools() error {
 func (c *cycle) terms() *journal.Terms {
 	return &journal.Terms{
 		Protocol: c.protocol(), Notes: string(c.Notes), Iterations: c.MaxIterations, Timeout: c.Timeout.Milliseconds(),
-		MaxTokens: c.MaxTokens, Learned: c.recall().MaxTokens, Form: c.recall().Form, Keep: c.KeepResults, Model: c.asking.ModelName, MaxOutput: c.MaxOutput, Kept: c.kept,
+		MaxTokens: c.MaxTokens, Learned: c.recall().MaxTokens, Form: c.recall().Form, Keep: c.KeepResults, Model: c.asking.ModelName, MaxOutput: c.MaxOutput, Style: c.asking.Style, Kept: c.kept,
 		Archive: c.archive, Task: c.Redact.String(c.Task), Attempt: c.Waking.Attempt, Checks: c.hiddenChecks(),
 	}
 }

@@ -34,6 +34,7 @@ type Asked struct {
 
 	maxOutput  int
 	form, told string
+	style      string
 	rules      string
 	talk       talk
 }
@@ -58,7 +59,7 @@ func (r Asked) Actions(reply model.Reply) ([]dispatcher.Action, error) { return 
 // Body is the request as it was sent to the server.
 func (r Asked) Body() ([]byte, error) {
 	req := budget.Warned(r.Request, r.told)
-	return model.Body(model.Options{Name: r.Model, MaxOutput: r.maxOutput}, req, r.form)
+	return model.Body(model.Options{Name: r.Model, MaxOutput: r.maxOutput, Style: r.style}, req, r.form)
 }
 
 // Fill puts the data of the pictures into the request. The error names those that
@@ -301,7 +302,7 @@ func (r *teller) begin(t journal.Terms, set *tools.Set) error {
 	c.models = map[string]known{"": {MaxTokens: t.Learned, Form: t.Form}}
 	c.archive = t.Archive
 	c.dispatcher = &dispatcher.Dispatcher{Tools: set, State: c.state, Notes: a.Notes, Parked: r.park, Consent: dispatcher.Consent{Origins: r.from}}
-	r.asked.Model, r.asked.maxOutput = t.Model, t.MaxOutput
+	r.asked.Model, r.asked.maxOutput, r.asked.style = t.Model, t.MaxOutput, t.Style
 	for _, tell := range r.early {
 		if err := tell(); err != nil {
 			return err
@@ -382,7 +383,7 @@ func (r *teller) reply(d *journal.Reply) error {
 
 // recordedReply is a reply as the model gave it.
 func recordedReply(d *journal.Reply) (model.Reply, error) {
-	reply := model.Reply{Text: d.Text, Refusal: d.Refusal, Usage: model.Usage(d.Usage), Finish: d.Finish, Form: d.Form}
+	reply := model.Reply{Text: d.Text, Refusal: d.Refusal, Usage: model.Usage(d.Usage), Finish: d.Finish, Form: d.Form, Kept: d.Kept}
 	if len(d.Calls) > 0 {
 		if err := json.Unmarshal(d.Calls, &reply.Calls); err != nil {
 			return reply, fmt.Errorf("the calls of a reply: %w", err)

@@ -96,6 +96,7 @@ func (c *cycle) exchange(ctx context.Context, req model.Request, event journal.R
 		_ = c.journal.Append(&journal.Retry{Attempt: attempt, Wait: wait.Milliseconds(), Error: err.Error()})
 	}
 	req.Hurry = len(c.others) > 0 && !c.heard.reply.Load()
+	req.API = c.recall().API
 	sent := c.now()
 	reply, err := c.asking.Model.Reply(ctx, req)
 	if err != nil {
@@ -103,6 +104,9 @@ func (c *cycle) exchange(ctx context.Context, req model.Request, event journal.R
 		return reply, err
 	}
 	c.heard.reply.Store(true)
+	if reply.API != req.API && event.For == "" {
+		c.learn(func(m *known) { m.API = reply.API })
+	}
 	reply.Text = c.Redact.String(reply.Text) // the offline model quotes the operator's own task
 	c.used.Add(int64(reply.Usage.Input + reply.Usage.Output))
 	if reply.Warning != "" {
@@ -112,7 +116,7 @@ func (c *cycle) exchange(ctx context.Context, req model.Request, event journal.R
 	}
 	calls := c.journalled(reply.Calls)
 	return reply, c.journal.Append(&journal.Reply{
-		Text: reply.Text, Refusal: c.Redact.String(reply.Refusal), Calls: calls, Args: verbatim(reply.Calls, calls), Usage: journal.Usage(reply.Usage),
+		Text: reply.Text, Refusal: c.Redact.String(reply.Refusal), Calls: calls, Args: verbatim(reply.Calls, calls), Kept: reply.Kept, Usage: journal.Usage(reply.Usage),
 		Finish: reply.Finish, Model: c.asking.ModelName, For: event.For, Form: reply.Form, Told: c.Redact.String(reply.Told),
 		Ms: c.now().Sub(sent).Milliseconds(),
 	})

@@ -112,6 +112,7 @@ type Terms struct {
 	Keep       int    `json:"keep_results,omitempty"`
 	Model      string `json:"model,omitempty"`
 	MaxOutput  int    `json:"max_output,omitempty"`
+	Style      string `json:"style,omitempty"` // what the configuration adds to each request
 	// Kept is what was said of observations that earlier cycles kept.
 	Kept string `json:"kept,omitempty"`
 	// Archive is the file of the finished tasks that the memory does not have any more.
@@ -153,6 +154,7 @@ type Reply struct {
 	Text    string          `json:"text"`
 	Refusal string          `json:"refusal,omitempty"` // why the model does not answer
 	Calls   json.RawMessage `json:"calls,omitempty"`
+	Kept    json.RawMessage `json:"kept,omitempty"` // reasoning, as its server wants it back
 	Usage   Usage           `json:"usage"`
 	Finish  string          `json:"finish,omitempty"`
 	Ms      int64           `json:"ms"`
@@ -167,13 +169,6 @@ type Reply struct {
 	// the request of what may still be spent.
 	Form string `json:"form,omitempty"`
 	Told string `json:"told,omitempty"`
-}
-
-// Usage counts the tokens of one reply.
-type Usage struct {
-	Input  int `json:"input"`
-	Cached int `json:"cached,omitempty"`
-	Output int `json:"output"`
 }
 
 // Intent says that a call is about to start.

@@ -74,6 +74,15 @@ func head(line []byte) (event string, step int) {
 	return h.Event, h.Step
 }
 
+// Usage counts the tokens of one reply.
+type Usage struct {
+	Input     int `json:"input"`
+	Cached    int `json:"cached,omitempty"`  // of Input
+	Written   int `json:"written,omitempty"` // of Input, into a cache
+	Output    int `json:"output"`
+	Reasoning int `json:"reasoning,omitempty"` // of Output
+}
+
 // Spent is the usage of a reply and the model that gave it, from the end of its line: ok
 // says whether that is there.
 func (m Mark) Spent() (model string, used Usage, ok bool) {

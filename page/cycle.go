@@ -139,7 +139,7 @@ func (d *drawing) scale(rows []row, awake bool, now time.Time) {
 // cost is what a request cost, if its model has a price.
 func (d *drawing) cost(model string, used journal.Usage) (budget.Money, bool) {
 	price, ok := d.prices.Of(cmp.Or(model, d.model))
-	return price.Cost(int64(used.Input), int64(used.Cached), int64(used.Output)), ok || used.Input+used.Output == 0
+	return price.Cost(used), ok || used.Input+used.Output == 0
 }
 
 // spending adds up what requests cost.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rouse/agent/model"
+	"rouse/journal"
 )
 
 // Model is a model, Next, that keeps to a budget. It reserves before each request, and
@@ -85,7 +86,7 @@ func (m *Model) Fits(ctx context.Context, req model.Request) error {
 func Tokens(req model.Request) (n int) {
 	const image, overhead = 3000, 8
 	for _, m := range req.Messages {
-		n += len(m.Content)/3 + overhead + len(m.Images)*image
+		n += (len(m.Content)+len(m.Kept))/3 + overhead + len(m.Images)*image
 		for _, c := range m.Calls {
 			n += (len(c.Name)+len(c.Args))/3 + overhead
 		}
@@ -102,8 +103,9 @@ func (m *Model) worst(estimate int) Amount {
 	defer m.mu.Unlock()
 	input := int64(math.Ceil(float64(estimate) * max(1, m.factor)))
 	output := int64(m.MaxOutput)
+	// What a cache is written for costs a quarter more, which the estimate is too high by.
 	dearest := max(m.Price.Input, m.Price.Cached)
-	return Amount{Tokens: Count(input + output), Money: Price{Input: dearest, Output: m.Price.Output}.Cost(input, 0, output)}
+	return Amount{Tokens: Count(input + output), Money: Price{Input: dearest, Output: m.Price.Output}.Cost(journal.Usage{Input: int(input), Output: m.MaxOutput})}
 }
 
 // settle counts what a request used. Where that is not known, as after a request
@@ -118,7 +120,7 @@ func (m *Model) settle(held Held, estimate int, reply model.Reply, err error) {
 		m.learn(estimate, u.Input)
 		_ = m.Budget.Settle(held, Amount{
 			Tokens: Count(u.Input + u.Output),
-			Money:  m.Price.Cost(int64(u.Input), int64(u.Cached), int64(u.Output)),
+			Money:  m.Price.Cost(journal.Usage(u)),
 		})
 	}
 }

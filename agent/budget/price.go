@@ -16,6 +16,7 @@ import (
 	"rouse/internal/disk"
 	"rouse/internal/lazy"
 	"rouse/internal/yamlerror"
+	"rouse/journal"
 )
 
 // Money is an amount in billionths of a currency's unit.
@@ -71,14 +72,16 @@ func (c *Count) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Price is what a million tokens cost.
-type Price struct{ Input, Cached, Output Money }
+// Price is what a million tokens cost: of input, of what of it was read from a cache,
+// of what of it was written into one, and of output, reasoning included.
+type Price struct{ Input, Cached, Written, Output Money }
 
-// Cost is what a reply costs, rounded up; cached counts those of input that were
-// read from a cache.
-func (p Price) Cost(input, cached, output int64) Money {
-	cached = min(cached, input)
-	sum := float64(p.Input)*float64(input-cached) + float64(p.Cached)*float64(cached) + float64(p.Output)*float64(output)
+// Cost is what a reply costs, rounded up.
+func (p Price) Cost(used journal.Usage) Money {
+	cached := min(used.Cached, used.Input)
+	written := min(used.Written, used.Input-cached)
+	sum := float64(p.Input)*float64(used.Input-cached-written) + float64(p.Cached)*float64(cached) +
+		float64(p.Written)*float64(written) + float64(p.Output)*float64(used.Output)
 	return Money(math.Ceil(sum / 1e6))
 }
 
@@ -88,7 +91,9 @@ func (p Price) Cost(input, cached, output int64) Money {
 //	models:
 //	  gpt-5-mini: {input: 0.25, cached: 0.025, output: 2}
 //
-// for a million tokens each. Without cached, that costs what input costs.
+// for a million tokens each. Without cached, that costs what input costs, and without
+// written, that costs a quarter more: only servers that charge so much say how much it
+// was.
 type Prices struct {
 	Currency string
 	models   map[string]Price
@@ -128,14 +133,14 @@ func parsePrices(data []byte) (Prices, error) {
 
 // UnmarshalYAML wants input and output, and nothing that is not a price.
 func (p *Price) UnmarshalYAML(n *yaml.Node) error {
-	set := map[string]*Money{"input": &p.Input, "cached": &p.Cached, "output": &p.Output}
+	set := map[string]*Money{"input": &p.Input, "cached": &p.Cached, "written": &p.Written, "output": &p.Output}
 	seen := map[string]bool{}
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i].Value, n.Content[i+1]
 		to := set[name]
 		v, err := ParseMoney(value.Value)
 		if to == nil || err != nil || v < 0 {
-			return fmt.Errorf("line %d: %s: %.20q: write input, cached and output, in units a million tokens", value.Line, name, value.Value)
+			return fmt.Errorf("line %d: %s: %.20q: write input, cached, written and output, in units a million tokens", value.Line, name, value.Value)
 		}
 		*to, seen[name] = v, true
 	}
@@ -144,6 +149,9 @@ func (p *Price) UnmarshalYAML(n *yaml.Node) error {
 	}
 	if !seen["cached"] {
 		p.Cached = p.Input
+	}
+	if !seen["written"] {
+		p.Written = p.Input + p.Input/4
 	}
 	return nil
 }

@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rouse/journal"
 )
 
 func TestPrices(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.yaml")
-	const text = "currency: EUR\nmodels:\n  small: {input: 0.25, cached: 0.025, output: 2}\n  local: {input: 0, output: 0}\n  plain: {input: 3, output: 15}\n"
+	const text = "currency: EUR\nmodels:\n  small: {input: 0.25, cached: 0.025, output: 2}\n  local: {input: 0, output: 0}\n  plain: {input: 3, output: 15}\n  written: {input: 3, written: 6, output: 15}\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -18,21 +20,23 @@ func TestPrices(t *testing.T) {
 		t.Fatal(p, err)
 	}
 	tests := []struct {
-		model                 string
-		input, cached, output int64
-		want                  string
+		model                          string
+		input, cached, written, output int
+		want                           string
 	}{
-		{"small", 1e6, 0, 0, "0.25"},
-		{"small", 1e6, 1e6, 0, "0.025"},
-		{"small-2026-08-07", 1000, 400, 100, "0.00036"},
-		{"small-20260807", 0, 0, 1, "0.000002"},
-		{"local", 1e9, 0, 1e9, "0"},
-		{"plain", 2, 1, 0, "0.000006"},
-		{"plain", 1, 5, 0, "0.000003"}, // no more is cached than was sent
+		{"small", 1e6, 0, 0, 0, "0.25"},
+		{"small", 1e6, 1e6, 0, 0, "0.025"},
+		{"small", 1e6, 2e5, 8e5, 0, "0.255"},
+		{"small-2026-08-07", 1000, 400, 0, 100, "0.00036"},
+		{"small-20260807", 0, 0, 0, 1, "0.000002"},
+		{"local", 1e9, 0, 0, 1e9, "0"},
+		{"plain", 2, 1, 0, 0, "0.000006"},
+		{"plain", 1, 5, 5, 0, "0.000003"}, // no more is cached than was sent
+		{"written", 1e6, 0, 1e6, 0, "6"},
 	}
 	for _, tt := range tests {
 		price, ok := p.Of(tt.model)
-		if got := price.Cost(tt.input, tt.cached, tt.output).String(); !ok || got != tt.want {
+		if got := price.Cost(journal.Usage{Input: tt.input, Cached: tt.cached, Written: tt.written, Output: tt.output, Reasoning: tt.output}).String(); !ok || got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.model, got, tt.want)
 		}
 	}

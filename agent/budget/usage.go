@@ -135,6 +135,6 @@ func (u *usage) count(r *Row, model string, used journal.Usage) {
 	input, cached, output := int64(used.Input), int64(used.Cached), int64(used.Output)
 	r.Requests, r.Input, r.Cached, r.Output = r.Requests+1, r.Input+input, r.Cached+cached, r.Output+output
 	price, ok := u.prices.Of(model)
-	r.Money += price.Cost(input, cached, output)
+	r.Money += price.Cost(used)
 	r.Priced = r.Priced && (ok || input+output == 0)
 }

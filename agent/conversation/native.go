@@ -68,6 +68,7 @@ func (c *Native) Actions(reply model.Reply) ([]dispatcher.Action, error) {
 	if len(reply.Calls) == 0 { // it is shown as what it was meant to be
 		r.reply.Content = ""
 	}
+	r.reply.Kept = reply.Kept
 	return c.actions(r, calls), nil
 }
 

@@ -88,7 +88,7 @@ const (
 )
 
 func estMessage(m model.Message) int {
-	n := perMessage + Est(m.Content) + perImage*len(m.Images)
+	n := perMessage + Est(m.Content) + perImage*len(m.Images) + len(m.Kept)/4
 	for _, c := range m.Calls {
 		n += perMessage + Est(c.Name) + Est(string(c.Args))
 	}

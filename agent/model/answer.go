@@ -86,8 +86,9 @@ const maxObjects = 1 << 16
 
 // answer is a reply in the making.
 type answer struct {
+	api     string
 	quote   func(string) string // makes a server's text fit for an error
-	marked  func() bool         // the end mark has come
+	marked  bool                // the end mark has come
 	text    strings.Builder
 	refusal strings.Builder
 	calls   []*call
@@ -95,6 +96,10 @@ type answer struct {
 	indexed map[int]*call
 	usage   Usage
 	finish  string
+
+	items  []item         // of a Responses server
+	blocks []*block       // of a Messages server
+	at     map[int]*block // its latest of each number
 }
 
 type call struct {
@@ -105,10 +110,14 @@ type call struct {
 // collect reads events until the end. finished is called when the finish reason
 // has come: from then on the answer is whole, and what breaks the connection
 // costs only the usage. A stream that ends before it is no answer.
-func (a *answer) collect(next func() ([]byte, error), finished func()) (Reply, error) {
+func (a *answer) collect(events *events, finished func()) (Reply, error) {
 	for {
-		event, err := next()
+		if a.marked {
+			return a.end(io.EOF)
+		}
+		event, err := events.next()
 		if err != nil {
+			a.marked = events.marked
 			return a.end(err)
 		}
 		before := a.finish
@@ -126,7 +135,7 @@ func (a *answer) end(err error) (Reply, error) {
 	switch {
 	case a.finish != "" && (!isFailure || fail.retry):
 		return a.reply(), nil
-	case err == io.EOF && a.marked() && a.complete():
+	case err == io.EOF && a.marked && a.complete():
 		reply := a.reply()
 		reply.Warning = "the model's server ended a reply without a finish reason"
 		return reply, nil
@@ -153,11 +162,17 @@ func (a *answer) add(event []byte) error {
 	if bytes.Count(event, []byte("{")) > maxObjects {
 		return &failure{text: fmt.Sprintf("one event of the reply holds more than %d objects", maxObjects)}
 	}
+	switch a.api {
+	case Responses:
+		return a.response(event)
+	case Messages:
+		return a.message(event)
+	}
 	var c chunk
 	if err := json.Unmarshal(event, &c); err != nil {
 		return damaged("reply is not what a chat completion looks like: %v", err)
 	}
-	if text := string(bytes.TrimSpace(c.Error)); text != "" && text != "null" && text != `""` {
+	if isError(c.Error) {
 		return errorObject(c.Error, a.quote).failure()
 	}
 	a.count(c.Usage)
@@ -167,6 +182,12 @@ func (a *answer) add(event []byte) error {
 		}
 	}
 	return nil
+}
+
+// isError says whether the value of "error" is one.
+func isError(raw json.RawMessage) bool {
+	text := string(bytes.TrimSpace(raw))
+	return text != "" && text != "null" && text != `""`
 }
 
 func (a *answer) choose(c choice) {
@@ -236,17 +257,60 @@ func (a *answer) count(raw json.RawMessage) {
 	var u struct {
 		Input   int `json:"prompt_tokens"`
 		Output  int `json:"completion_tokens"`
+		Total   int `json:"total_tokens"`
 		Details struct {
-			Cached int `json:"cached_tokens"`
+			Cached  int `json:"cached_tokens"`
+			Written int `json:"cache_write_tokens"`
 		} `json:"prompt_tokens_details"`
+		Thought struct {
+			Tokens int `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
 	}
 	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &u) != nil {
 		return
 	}
-	a.usage = Usage{Input: max(u.Input, 0), Cached: max(u.Details.Cached, 0), Output: max(u.Output, 0)}
+	a.usage = Usage{
+		Input: max(u.Input, 0), Cached: max(u.Details.Cached, 0), Written: max(u.Details.Written, 0),
+		Output: max(u.Output, 0), Reasoning: max(u.Thought.Tokens, 0),
+	}
+	if r := a.usage.Reasoning; r > 0 && u.Total >= u.Input+u.Output+r { // some count it beside what was said
+		a.usage.Output += r
+	}
+}
+
+// countTokens takes the usage of the other APIs. Anthropic counts what a cache has
+// beside the input, and may say all of it twice, the later time as much or more.
+func (a *answer) countTokens(raw json.RawMessage) {
+	var u struct {
+		Input   int `json:"input_tokens"`
+		Read    int `json:"cache_read_input_tokens"`
+		Created int `json:"cache_creation_input_tokens"`
+		Output  int `json:"output_tokens"`
+		Of      struct {
+			Cached  int `json:"cached_tokens"`
+			Written int `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+		Thought struct {
+			Tokens int `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	}
+	if json.Unmarshal(raw, &u) != nil {
+		return
+	}
+	a.usage = Usage{
+		Input: max(a.usage.Input, u.Input+u.Read+u.Created), Cached: max(a.usage.Cached, u.Read+u.Of.Cached),
+		Written: max(a.usage.Written, u.Created+u.Of.Written),
+		Output:  max(a.usage.Output, u.Output), Reasoning: max(a.usage.Reasoning, u.Thought.Tokens),
+	}
 }
 
 func (a *answer) reply() Reply {
+	switch a.api {
+	case Responses:
+		return a.responded()
+	case Messages:
+		return a.told()
+	}
 	r := Reply{Text: a.text.String(), Refusal: a.refusal.String(), Usage: a.usage, Finish: a.finish}
 	calls := a.calls
 	if len(calls) == 0 && a.legacy != nil {
@@ -262,6 +326,9 @@ func (a *answer) reply() Reply {
 func (r Reply) clean(redact func(string) string) Reply {
 	r.Text, r.Refusal = redact(r.Text), redact(r.Refusal)
 	r.Finish = redact(r.Finish)
+	if kept := string(r.Kept); redact(kept) != kept {
+		r.Kept = nil // it is signed: as it came, or not at all
+	}
 	used := make(map[string]bool)
 	for i := range r.Calls {
 		c := &r.Calls[i]

@@ -12,18 +12,23 @@ import (
 	"sync/atomic"
 	"time"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"rouse/internal/clock"
 	"rouse/internal/loopback"
 )
 
 // Options say which model a [Client] asks, and how patiently.
 type Options struct {
-	// BaseURL is where the server's "/chat/completions" is, mostly ending in
-	// "/v1". It carries no user name, query or fragment. Empty means OpenAI.
+	// BaseURL is where the server's "/chat/completions" is, or what else API asks
+	// by, mostly ending in "/v1". It carries no user name, query or fragment. Empty
+	// means OpenAI.
 	BaseURL string
-	// Key is sent as a bearer token. A server on loopback needs none.
+	// API is [Chat], [Responses] or [Messages]; "" or [Auto] is what the address
+	// says, or else what the server answers to.
+	API string
+	// Style, unless empty, is what requests have beside: a JSON object with
+	// temperature, reasoning_effort and extra, a patch of RFC 7396 of the body.
+	Style string
+	// Key is sent as the API wants it. A server on loopback needs none.
 	Key string
 	// KeyName is the environment variable that Key is from, for messages.
 	KeyName string
@@ -50,10 +55,12 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// Client asks a model behind a Chat Completions server, by streaming where the
-// server can. Several goroutines may use one.
+// Client asks a model behind a server, by streaming where the server can. Several
+// goroutines may use one.
 type Client struct {
 	opt  Options
+	root string // of the server's paths
+	auto bool   // the API is found out
 	http *http.Client
 	form atomic.Pointer[form] // as learned from the server's refusals
 }
@@ -68,8 +75,9 @@ func NewClient(opt Options) (*Client, error) {
 	if opt.Transport == nil {
 		opt.Transport = newTransport(opt.ConnectTimeout)
 	}
-	c := &Client{opt: opt, http: &http.Client{Transport: opt.Transport, CheckRedirect: stay}}
-	c.form.Store(&form{completion: completionTokens(opt.Name), plain: opt.Plain})
+	root, api := Server(opt.API, opt.BaseURL)
+	c := &Client{opt: opt, root: root, auto: api == "", http: &http.Client{Transport: opt.Transport, CheckRedirect: stay}}
+	c.form.Store(&form{api: api, completion: completionTokens(opt.Name), plain: opt.Plain})
 	return c, nil
 }
 
@@ -169,22 +177,40 @@ func (c *Client) giveUp(fail *failure, attempts int) error {
 // says it does not support and that we can do without. What worked is kept.
 func (c *Client) ask(ctx context.Context, req Request) (Reply, *failure) {
 	form := *c.form.Load()
+	if c.auto && form.api == "" {
+		form.api = cmp.Or(req.API, Chat)
+	}
+	var first *failure // of an API that the server may not have
+	tried := []string{form.api}
 	for {
 		reply, err := c.once(ctx, form, req)
 		if err == nil {
 			c.form.Store(&form)
 			reply.Form = form.String()
+			if c.auto && form.api != Chat {
+				reply.API = form.api
+			}
 			return reply, nil
 		}
 		fail := c.failed(ctx, err)
 		if fail.code == Unreadable {
 			return Reply{Text: fail.generation, Finish: Unreadable, Form: form.String()}.clean(c.redact), nil
 		}
-		next, ok := form.without(fail)
-		if !ok {
+		if next, ok := form.without(fail); ok {
+			form = next
+			continue
+		}
+		next := ""
+		if c.auto {
+			next = fail.elsewhere(tried)
+		}
+		switch {
+		case next == "" && fail.elsewhere(nil) != "":
+			return Reply{}, cmp.Or(first, fail)
+		case next == "":
 			return Reply{}, fail
 		}
-		form = next
+		first, form.api, tried = cmp.Or(first, fail), next, append(tried, next)
 	}
 }
 
@@ -192,17 +218,17 @@ func (c *Client) once(ctx context.Context, form form, req Request) (Reply, error
 	x := &exchange{client: c, form: form}
 	x.ctx, x.watch = newWatchdog(ctx)
 	defer x.watch.stop()
-	config := openai.DefaultConfig(c.opt.Key)
-	config.BaseURL = c.opt.BaseURL
-	config.HTTPClient = x
-	client := openai.NewClientWithConfig(config)
-	stream, err := client.CreateChatCompletionStream(x.ctx, form.request(c.opt, req))
+	body, err := form.body(c.opt, req)
+	if err != nil {
+		return Reply{}, fmt.Errorf("write the request: %w", err)
+	}
+	events, err := x.send(body)
 	if err != nil {
 		return Reply{}, err
 	}
-	defer stream.Close()
-	a := answer{quote: c.quote, marked: func() bool { return x.events.marked }}
-	reply, err := a.collect(stream.RecvRaw, func() { x.watch.allow("end of the stream", tailTimeout) })
+	defer x.rest.Close()
+	a := answer{api: form.api, quote: c.quote}
+	reply, err := a.collect(events, func() { x.watch.allow("end of the stream", tailTimeout) })
 	if err != nil {
 		return Reply{}, err
 	}

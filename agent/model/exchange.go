@@ -19,27 +19,33 @@ const (
 	drainTimeout = 50 * time.Millisecond
 )
 
-// exchange is one request and its response. It stands between go-openai and
-// HTTP, limits what comes back and turns it into a stream of the one shape that
-// go-openai reads without losing anything.
+// exchange is one request and its response, of which it limits what comes back.
 type exchange struct {
 	client *Client
 	form   form
 	ctx    context.Context
 	watch  *watchdog
-	events *events
-	rest   io.Reader // the body behind what was read
+	rest   io.ReadCloser // the body behind what was read
 }
 
-// Do sends a request of go-openai.
-func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+// send sends a request and gives the events of the response.
+func (x *exchange) send(body []byte) (*events, error) {
+	url := x.client.root + x.form.path(x.client.root)
+	req, err := http.NewRequestWithContext(x.ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
+	Authorize(req, x.form.api, x.client.opt.Key)
 	if x.form.plain {
-		if err := unstream(req); err != nil {
-			return nil, err
-		}
+		req.Header.Set("Accept", "application/json")
 	} else { // a plain reply begins when it is complete: only the context limits that
 		x.watch.allow("response", x.client.opt.IdleTimeout)
 	}
+	return x.receive(req)
+}
+
+func (x *exchange) receive(req *http.Request) (*events, error) {
 	resp, err := x.client.http.Do(req)
 	if err != nil {
 		return nil, x.watch.explain(lost(err))
@@ -53,35 +59,20 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 			text = []byte(x.client.redact(string(text)))
 			text = text[:max(0, len(text)-4<<10)]
 		}
-		return nil, x.client.refused(resp, text)
+		return nil, x.client.refused(req, resp, text)
 	}
+	x.rest = resp.Body
 	events, err := newEvents(body, x.client.quote(resp.Header.Get("Content-Type")))
 	if err != nil {
 		resp.Body.Close()
 		return nil, err
 	}
-	x.events, x.rest = events, resp.Body
-	resp.Body = readCloser{events, resp.Body}
-	return resp, nil
+	return events, nil
 }
 
-// unstream asks for a reply in one piece. go-openai's own way to do so decodes
-// the reply itself, and stumbles over what [chunk] accepts. The bytes replaced
-// cannot be part of a message, where each quote has a backslash before it, and
-// they stand before the tools.
-func unstream(req *http.Request) error {
-	text, err := io.ReadAll(req.Body)
-	if err != nil {
-		return err
-	}
-	text = unstreamed(text)
-	req.Body = io.NopCloser(bytes.NewReader(text))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-	req.ContentLength = int64(len(text))
-	req.Header.Set("Accept", "application/json")
-	return nil
-}
-
+// unstreamed asks for a reply in one piece. The bytes replaced cannot be part of a
+// message, where each quote has a backslash before it, and they stand before tools
+// and the arguments of calls.
 func unstreamed(text []byte) []byte {
 	return bytes.Replace(text, []byte(`"stream":true`), []byte(`"stream":false`), 1)
 }
@@ -91,11 +82,6 @@ func unstreamed(text []byte) []byte {
 func (x *exchange) drain() {
 	x.watch.allow("end", drainTimeout)
 	_, _ = io.CopyN(io.Discard, x.rest, 4<<10) // an error costs the connection, no more
-}
-
-type readCloser struct {
-	io.Reader
-	io.Closer
 }
 
 // watchedBody is a response body, decompressed, with a limit on its size and on
@@ -121,13 +107,12 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// events reads a body and gives the data lines of a stream, each `data: {…}`.
-// A body that is one JSON object becomes one such line. Comments, other fields
-// and a line cut off by the end are left out.
+// events reads a body and gives what is in the data lines of a stream. A body that
+// is one JSON object is one such line. Comments, other fields and a line cut off by
+// the end are left out.
 type events struct {
 	lines *bufio.Reader
-	ready []byte
-	err   error
+	whole []byte // unless nil, all there is
 
 	marked bool // the end mark has come
 }
@@ -143,7 +128,7 @@ func newEvents(body io.Reader, contentType string) (*events, error) {
 	case first == '<':
 		return nil, &failure{text: fmt.Sprintf("reply is an HTML page (%s), not a chat completion: is the base URL right?", contentType)}
 	case first == '{' || first == '[':
-		err = e.whole()
+		e.whole, err = io.ReadAll(e.lines)
 	}
 	return e, err
 }
@@ -166,49 +151,23 @@ func (e *events) firstByte() (byte, error) {
 	}
 }
 
-// whole makes one line of the whole body.
-func (e *events) whole() error {
-	text, err := io.ReadAll(e.lines)
-	if err != nil {
-		return err
+// next gives the next event, until the end mark.
+func (e *events) next() ([]byte, error) {
+	if data := e.whole; data != nil {
+		e.whole = nil
+		return data, nil
 	}
-	text = bytes.ReplaceAll(text, []byte("\n"), []byte(" ")) // JSON strings hold none
-	e.ready = dataLine(text)
-	e.err = io.EOF
-	return nil
-}
-
-// Read is an [io.Reader].
-func (e *events) Read(p []byte) (int, error) {
-	for len(e.ready) == 0 && e.err == nil {
-		e.next()
+	for !e.marked {
+		line, err := e.lines.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			data = bytes.TrimSpace(data)
+			if e.marked = string(data) == "[DONE]"; !e.marked {
+				return data, nil
+			}
+		}
 	}
-	if len(e.ready) == 0 {
-		return 0, e.err
-	}
-	n := copy(p, e.ready)
-	e.ready = e.ready[n:]
-	return n, nil
-}
-
-func (e *events) next() {
-	line, err := e.lines.ReadBytes('\n')
-	if err != nil {
-		e.err = err
-		return
-	}
-	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-		data = bytes.TrimSpace(data)
-		e.marked = e.marked || string(data) == "[DONE]"
-		e.ready = dataLine(data)
-	}
-}
-
-// dataLine puts a space after the opening brace, so that go-openai does not take
-// `{"error":` for itself: it would read on, and loses an error without message.
-func dataLine(data []byte) []byte {
-	if rest, ok := bytes.CutPrefix(data, []byte("{")); ok {
-		return fmt.Appendf(nil, "data: { %s\n", rest)
-	}
-	return fmt.Appendf(nil, "data: %s\n", data)
+	return nil, io.EOF
 }

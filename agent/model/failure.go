@@ -31,6 +31,9 @@ type failure struct {
 	away   bool          // the server is not reached, or gives this user nothing
 	after  time.Duration // what Retry-After asks for, 0 if it does not
 
+	missing bool   // the server does not have what was asked for
+	wants   string // the API that it names
+
 	code       string // of the server's own
 	generation string // what it could not read, not redacted
 }
@@ -96,7 +99,7 @@ func damaged(format string, args ...any) *failure {
 
 // refused is a failure that the server reports by its status. Key and URL are
 // what a user has to look at after 401, 403 and 404.
-func (c *Client) refused(resp *http.Response, body []byte) *failure {
+func (c *Client) refused(req *http.Request, resp *http.Response, body []byte) *failure {
 	told := readComplaint(body, c.quote)
 	fail := &failure{
 		status: resp.StatusCode, text: resp.Status, code: told.code, generation: told.generation, away: told.away(resp.StatusCode),
@@ -110,12 +113,13 @@ func (c *Client) refused(resp *http.Response, body []byte) *failure {
 			resp.Status, c.quote(resp.Header.Get("Location")))
 	case code == http.StatusUnauthorized, code == http.StatusForbidden, code == http.StatusNotFound:
 		fail.cause = reason(code, told.text)
-		fail.text += fmt.Sprintf(" (POST %s/chat/completions, %s)", c.opt.BaseURL, c.keyUsed())
+		fail.text += fmt.Sprintf(" (POST %s, %s)", req.URL, c.keyUsed())
 	default:
 		fail.cause = reason(code, told.code+" "+told.text)
 		fail.retry = mayPass(code) && told.code != "insufficient_quota" && fail.cause == nil
 		fail.after = retryAfter(resp.Header.Get("Retry-After"), time.Now())
 	}
+	fail.seek(told.text)
 	return fail
 }
 
@@ -146,6 +150,8 @@ func (c complaint) away(status int) bool {
 		return true
 	case http.StatusTooManyRequests:
 		return noQuota.Get().MatchString(c.code + " " + c.text)
+	case http.StatusBadRequest: // as Anthropic says it
+		return strings.Contains(c.text, "credit balance")
 	}
 	return status >= 500 && status != http.StatusNotImplemented
 }
@@ -181,6 +187,33 @@ func errorObject(raw []byte, quote func(string) string) complaint {
 	c := complaint{text: quote(cmp.Or(object.Message, string(raw))), generation: object.Failed}
 	if object.Code != nil {
 		c.code = quote(fmt.Sprint(object.Code))
+	}
+	return c
+}
+
+// complaintOf reads an error inside a reply in the words of Responses or of Messages,
+// where a name stands for a status.
+func complaintOf(raw json.RawMessage, quote func(string) string) complaint {
+	c := errorObject(raw, quote)
+	var named struct{ Type string }
+	_ = json.Unmarshal(raw, &named)
+	switch name := cmp.Or(c.code, named.Type); name {
+	case "invalid_request_error", "invalid_prompt":
+		c.code = "400"
+	case "authentication_error":
+		c.code = "401"
+	case "billing_error":
+		c.code = "402"
+	case "permission_error":
+		c.code = "403"
+	case "not_found_error":
+		c.code = "404"
+	case "request_too_large":
+		c.code = "413"
+	case "rate_limit_error", "rate_limit_exceeded":
+		c.code = "429"
+	case "overloaded_error":
+		c.code = "529"
 	}
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -103,45 +102,6 @@ func TestBadBodies(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestCutAtEachByte cuts a stream behind each byte, as a clean end and as a
-// broken connection: what comes back is the answer if the finish reason had
-// come, and an error otherwise.
-func TestCutAtEachByte(t *testing.T) {
-	body := stream(delta(`{"content":"first "}`), toolCalls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`),
-		delta(`{"content":"last"}`), finish, `{"choices":[],"usage":{"prompt_tokens":3}}`, mark)
-	whole := strings.Index(body, finish) + len(finish) + 1
-	plain := `{"choices":[{"message":{"content":"first last"},"finish_reason":"stop"}]}`
-	answers, failures := 0, 0
-	for _, end := range []error{nil, io.ErrUnexpectedEOF, errors.New("connection reset by peer")} {
-		try := func(body string, isWhole bool) {
-			c, err := model.NewClient(model.Options{BaseURL: "http://127.0.0.1:1/v1", Transport: transport(func(r *http.Request) (*http.Response, error) {
-				return response(r, body, end), nil
-			})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := c.Reply(t.Context(), question)
-			switch {
-			case isWhole && (err != nil || got.Text != "first last" || got.Finish != "stop"):
-				t.Errorf("%d bytes, then %v: %v %v, want the answer", len(body), end, got, err)
-			case !isWhole && err == nil:
-				t.Errorf("%d bytes, then %v: an answer: %v", len(body), end, got)
-			case isWhole:
-				answers++
-			default:
-				failures++
-			}
-		}
-		for n := range len(body) + 1 {
-			try(body[:n], n >= whole)
-		}
-		for n := range len(plain) + 1 {
-			try(plain[:n], n == len(plain) && end == nil)
-		}
-	}
-	t.Logf("%d cuts: %d answers, all with a finish reason, %d errors", answers+failures, answers, failures)
 }
 
 // TestStatus: what each kind of refusal says.

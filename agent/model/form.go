@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,8 +13,9 @@ import (
 
 // form is how a server wants its requests. The zero form suits most.
 type form struct {
+	api        string
 	plain      bool // no streaming: the reply is one JSON object
-	bare       bool // no stream_options
+	bare       bool // no stream_options, nothing to be included
 	completion bool // max_completion_tokens in place of max_tokens
 	blind      bool // no images
 }
@@ -23,6 +23,9 @@ type form struct {
 // String names what is not as it suits most.
 func (f form) String() string {
 	var words []string
+	if f.api == Responses || f.api == Messages {
+		words = []string{f.api}
+	}
 	for _, w := range []struct {
 		is   bool
 		word string
@@ -41,16 +44,17 @@ func Body(opt Options, req Request, form string) ([]byte, error) {
 	if form == "" {
 		f.completion = completionTokens(opt.Name)
 	}
-	text, err := json.Marshal(f.request(opt, req))
-	if f.plain {
-		text = unstreamed(text)
-	}
-	return text, err
+	return f.body(opt, req)
 }
 
 func parseForm(text string) form {
 	words := strings.Fields(text)
+	api := Chat
+	if len(words) > 0 && (words[0] == Responses || words[0] == Messages) {
+		api = words[0]
+	}
 	return form{
+		api:   api,
 		plain: slices.Contains(words, "plain"), bare: slices.Contains(words, "bare"),
 		completion: slices.Contains(words, "completion"), blind: slices.Contains(words, "blind"),
 	}
@@ -72,7 +76,7 @@ func (f form) without(fail *failure) (form, bool) {
 	switch {
 	case !slices.Contains(refusals, fail.status):
 		return f, false
-	case says("stream_options") && !f.bare && !f.plain:
+	case (says("stream_options") && !f.plain || f.api == Responses && (says("include") || strings.Contains(strings.ToLower(fail.text), "encrypted"))) && !f.bare:
 		f.bare = true
 	case says("max_completion_tokens") && !f.completion:
 		f.completion = true
@@ -101,10 +105,7 @@ func (f form) request(opt Options, req Request) openai.ChatCompletionRequest {
 	if req.Force != "" {
 		r.ToolChoice = openai.ToolChoice{Type: openai.ToolTypeFunction, Function: openai.ToolFunction{Name: req.Force}}
 	}
-	most := opt.MaxOutput
-	if req.MaxOutput > 0 && (most == 0 || req.MaxOutput < most) {
-		most = req.MaxOutput
-	}
+	most := req.most(opt)
 	if f.completion {
 		r.MaxCompletionTokens = most
 	} else {
@@ -115,6 +116,14 @@ func (f form) request(opt Options, req Request) openai.ChatCompletionRequest {
 		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	return r
+}
+
+// most is how many tokens a reply may have, 0 for as many as the server likes.
+func (r Request) most(opt Options) int {
+	if r.MaxOutput > 0 && (opt.MaxOutput == 0 || r.MaxOutput < opt.MaxOutput) {
+		return r.MaxOutput
+	}
+	return opt.MaxOutput
 }
 
 func (f form) message(m Message) openai.ChatCompletionMessage {
@@ -134,10 +143,15 @@ func (f form) message(m Message) openai.ChatCompletionMessage {
 	for _, i := range m.Images {
 		msg.MultiContent = append(msg.MultiContent, openai.ChatMessagePart{
 			Type:     openai.ChatMessagePartTypeImageURL,
-			ImageURL: &openai.ChatMessageImageURL{URL: "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)},
+			ImageURL: &openai.ChatMessageImageURL{URL: i.url()},
 		})
 	}
 	return msg
+}
+
+// url is the picture as an address that holds it.
+func (i Image) url() string {
+	return "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
 // refusesTools matches how servers say that they, or a model, take no tools, and

@@ -1,9 +1,11 @@
 // Package model asks a language model for the next actions.
 //
 // The agent needs one method, Reply(ctx, [Request]) ([Reply], error), and two
-// types here have it: [Client] speaks the Chat Completions protocol to any
-// OpenAI-compatible server, and [Offline] carries out tasks that are written as
-// calls, without any network. This is the only package that knows go-openai.
+// types here have it: [Client] asks a server by one of three APIs, and [Offline]
+// carries out tasks that are written as calls, without any network. An API is how a
+// request is written (form.go, responses.go, messages.go) and how the events of a
+// reply are read; all else, client.go and exchange.go, they share. This is the only
+// package that knows go-openai.
 package model
 
 import (
@@ -30,6 +32,8 @@ type Message struct {
 	Call  string
 	// Images are shown beside the content of a user's message.
 	Images []Image
+	// Kept is that of the reply that an assistant's message was.
+	Kept json.RawMessage
 }
 
 // Image is a picture for models that can see.
@@ -55,6 +59,9 @@ type Request struct {
 	// MaxOutput bounds the answer, in tokens, below what the client was set to; 0
 	// does not.
 	MaxOutput int
+	// API, unless empty, is the one that the server is known to answer to, where a
+	// client finds that out.
+	API string
 	// Hurry says that another model can be asked: this one is asked again once at most.
 	Hurry bool
 	// OnRetry, if set, is told before each wait for another attempt. Attempts
@@ -80,6 +87,11 @@ type Reply struct {
 	// Form is how the server wants requests, as [Body] takes it, and Told what was
 	// added at the end of this one.
 	Form, Told string
+	// API is the one that the client found out, "" for [Chat].
+	API string
+	// Kept, unless nil, is the model's reasoning as its server wants it back with the
+	// calls: a list in the order of the reply, where "text" and "call" stand for these.
+	Kept json.RawMessage
 }
 
 // Unreadable is how Groq says that a model's call was not what it understands.
@@ -105,7 +117,9 @@ var (
 
 // Usage counts tokens.
 type Usage struct {
-	Input  int `json:"input"`
-	Cached int `json:"cached,omitempty"` // of Input, those read from a cache
-	Output int `json:"output"`
+	Input     int `json:"input"`
+	Cached    int `json:"cached,omitempty"`  // of Input, those read from a cache
+	Written   int `json:"written,omitempty"` // of Input, those written into a cache
+	Output    int `json:"output"`
+	Reasoning int `json:"reasoning,omitempty"` // of Output
 }

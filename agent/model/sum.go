@@ -24,6 +24,9 @@ func (r Request) Hash() string {
 		for _, c := range m.Calls {
 			part("call", c.ID, c.Name, string(c.Args))
 		}
+		if len(m.Kept) > 0 {
+			part("kept", string(m.Kept))
+		}
 		for _, i := range m.Images {
 			part("image", i.Type, i.Hash())
 		}

@@ -178,7 +178,7 @@ func asking(onRetry func(int, time.Duration, error)) model.Request {
 // outage asks a server that only ever answers so, with 4 retries.
 func outage(t *testing.T, answer transport) (requests int, waits []time.Duration, err error) {
 	c, err := model.NewClient(model.Options{
-		BaseURL: "http://localhost/v1", Retries: 4,
+		BaseURL: "http://localhost/v1", API: model.Chat, Retries: 4,
 		Transport: transport(func(r *http.Request) (*http.Response, error) {
 			requests++
 			return answer(r)

@@ -16,6 +16,7 @@ import (
 	"rouse/home"
 	"rouse/internal/redact"
 	"rouse/internal/text"
+	"rouse/journal"
 	"rouse/tools"
 )
 
@@ -81,8 +82,8 @@ func Estimated(list []Question, currency string) Estimate {
 		in, out := conversation.EstRequest(q.Asked.Request), q.Asked.Reply.Usage.Output
 		seen[q.Cycle], priced = true, priced && q.Of.Priced
 		e.Input, e.Output = e.Input+in, e.Output+out
-		money += q.Of.Price.Cost(int64(in), 0, int64(out))
-		most += q.Of.Price.Cost(int64(budget.Tokens(q.Asked.Request)), 0, int64(q.Of.MaxOutput))
+		money += q.Of.Price.Cost(journal.Usage{Input: in, Output: out})
+		most += q.Of.Price.Cost(journal.Usage{Input: budget.Tokens(q.Asked.Request), Output: q.Of.MaxOutput})
 	}
 	e.Cycles, e.Requests = len(seen), len(list)
 	if priced {
@@ -142,7 +143,7 @@ func Decide(ctx context.Context, h home.Home, q Question) (d Decision, err error
 		return d, nil
 	}
 	u := reply.Usage
-	d.Input, d.Output, d.Money = u.Input, u.Output, q.Of.Price.Cost(int64(u.Input), int64(u.Cached), int64(u.Output))
+	d.Input, d.Output, d.Money = u.Input, u.Output, q.Of.Price.Cost(journal.Usage(u))
 	if d.Now, err = q.actions(reply); err != nil {
 		d.Problem = q.Of.Redact.String(err.Error())
 	}

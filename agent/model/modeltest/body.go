@@ -20,6 +20,8 @@ func (r Reply) body(stream, usage bool) [][]byte {
 		return [][]byte{[]byte(r.Body)}
 	case r.Status != 0 && r.Status != 200:
 		return [][]byte{encode(object{"error": object{"message": r.Text}})}
+	case r.API != "":
+		return r.speak(stream)
 	case stream:
 		return r.events(usage)
 	default:

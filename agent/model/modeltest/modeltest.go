@@ -32,6 +32,10 @@ type Reply struct {
 	Finish string `json:"finish,omitempty"`
 	// Usage is sent if it is set, and for a stream only if it was asked for.
 	Usage *model.Usage `json:"usage,omitempty"`
+	// API is the one that the server then speaks; requests of others find nothing
+	// there. Kept is what it sends of reasoning.
+	API  string            `json:"api,omitempty"`
+	Kept []json.RawMessage `json:"kept,omitempty"`
 	// Stream says whether to stream whatever the request asks for.
 	Stream *bool `json:"stream,omitempty"`
 
@@ -188,8 +192,12 @@ func (s *Server) next(r Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)
-	if !strings.HasSuffix(r.Path, "/chat/completions") {
-		return Reply{Status: http.StatusNotFound, Text: "modeltest: no such path: " + r.Path}
+	path := "/chat/completions"
+	if len(s.replies) > 0 && s.replies[0].API != "" {
+		path = "/" + s.replies[0].API
+	}
+	if !strings.HasSuffix(r.Path, path) {
+		return Reply{Status: http.StatusNotFound, Text: "no such path: " + r.Path}
 	}
 	if len(s.replies) == 0 {
 		return Reply{Status: http.StatusInternalServerError, Text: "modeltest: no more replies"}
