@@ -108,8 +108,9 @@ func (s *Setup) Restore(cycle, key string) error {
 
 func (s *Setup) asking(m agent.Model, others []agent.Target) agent.Asking {
 	c := s.Config
+	style, _ := c.Model.Style() // which the configuration checked
 	return agent.Asking{
-		Model: m, ModelName: s.ModelName(), ModelID: c.Model.Name + " at " + c.Model.BaseURL, Fallback: others, Protocol: c.Model.Protocol,
+		Model: m, ModelName: s.ModelName(), ModelID: c.Model.Name + " at " + c.Model.BaseURL, Style: style, Fallback: others, Protocol: c.Model.Protocol,
 		MaxIterations: int(c.Cycle.MaxIterations), Timeout: time.Duration(c.Cycle.Timeout),
 		MaxTokens: int(c.Conversation.MaxTokens), KeepResults: int(c.Conversation.KeepResults), MaxOutput: int(c.Model.MaxOutput),
 		Notes: tools.NoteMode(c.Conversation.TaskScratchpad), Summaries: c.Observations.Summary == "model" && c.Model.Provider != "offline",
@@ -241,7 +242,8 @@ func (s *Setup) fallbacks(hide *redact.Redactor) (list []agent.Target, err error
 		if f.APIKeyEnv != s.Config.Model.APIKeyEnv {
 			id += " with " + f.APIKeyEnv
 		}
-		list = append(list, agent.Target{Model: m, ModelName: f.Name, ModelID: id})
+		style, _ := f.Style()
+		list = append(list, agent.Target{Model: m, ModelName: f.Name, ModelID: id, Style: style})
 	}
 	return list, nil
 }
@@ -270,8 +272,9 @@ func (s *Setup) client(m config.Model, hide *redact.Redactor, plain bool) (agent
 	if m.Provider == "offline" {
 		return &model.Offline{}, nil
 	}
+	style, _ := m.Style()
 	return model.NewClient(model.Options{
-		BaseURL: m.BaseURL, Key: s.Getenv(m.APIKeyEnv), KeyName: cmp.Or(m.APIKeyEnv, "api_key_env"), Name: m.Name,
+		BaseURL: m.BaseURL, API: m.API, Style: style, Key: s.Getenv(m.APIKeyEnv), KeyName: cmp.Or(m.APIKeyEnv, "api_key_env"), Name: m.Name,
 		MaxOutput: int(m.MaxOutput), IdleTimeout: time.Duration(m.IdleTimeout), Retries: int(m.Retries), Redact: hide.String, Plain: plain,
 	})
 }

@@ -21,7 +21,7 @@ func (s *Setup) Metrics(m *telemetry.Meter) (telemetry.Sums, error) {
 	m.Name, m.Currency = s.ModelName(), prices.Currency
 	m.Cost = func(model string, u journal.Usage) (float64, bool) {
 		price, ok := prices.Of(model)
-		return float64(price.Cost(int64(u.Input), int64(u.Cached), int64(u.Output))) / 1e9, ok
+		return float64(price.Cost(u)) / 1e9, ok
 	}
 	if err := m.Update(s.Home, s.Now()); err != nil {
 		return nil, err

@@ -77,10 +77,12 @@ type Model struct {
 	Name        string   `yaml:"name"`
 	BaseURL     string   `yaml:"base_url"`
 	APIKeyEnv   string   `yaml:"api_key_env"`
+	API         string   `yaml:"api"`        // auto, chat, responses or messages
 	Protocol    string   `yaml:"protocol"`   // auto, tools or json
 	MaxOutput   Whole    `yaml:"max_output"` // tokens of one reply
 	IdleTimeout Duration `yaml:"idle_timeout"`
 	Retries     Whole    `yaml:"retries"`
+	Added       `yaml:",inline"`
 	// Fallback are asked, in this order, where the model is away.
 	Fallback []Fallback `yaml:"fallback"`
 }
@@ -150,7 +152,7 @@ func Default() Config {
 	c := Config{
 		Workspace: "workspace",
 		Model: Model{
-			Provider: "auto", Name: "gpt-5-mini", APIKeyEnv: "OPENAI_API_KEY", Protocol: "auto",
+			Provider: "auto", Name: "gpt-5-mini", APIKeyEnv: "OPENAI_API_KEY", API: "auto", Protocol: "auto",
 			MaxOutput: 8192, IdleTimeout: Duration(2 * time.Minute), Retries: 4,
 		},
 		Cycle:        Cycle{MaxIterations: 20, Timeout: Duration(15 * time.Minute), NotesMax: 16 << 10, CompletedMax: 100, NextWake: NextWake{Duration(time.Minute), Duration(24 * time.Hour)}},
@@ -247,8 +249,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("model.protocol %q: use auto, tools or json", m.Protocol)
 	case !variable.Get().MatchString(m.APIKeyEnv):
 		return errors.New("model.api_key_env: name the environment variable that holds the key, not the key")
-	case m.checkFallback() != nil:
-		return m.checkFallback()
+	case cmp.Or(checkAPI("model", m.API, m.Added), m.checkFallback()) != nil:
+		return cmp.Or(checkAPI("model", m.API, m.Added), m.checkFallback())
 	case m.Retries < 0:
 		return errors.New("model.retries must not be below 0")
 	case o.Threshold < 256 || o.Threshold > 1<<30:
