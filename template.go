@@ -11,5 +11,5 @@ var Template embed.FS
 
 // Examples has a folder of files for each home that `rouse init --from` makes.
 //
-//go:embed examples/*/README.md examples/*/rules.md examples/*/rouse.yaml examples/*/scratchpad/initial.yaml examples/*/bin
+//go:embed examples/*/README.md examples/*/rules.md examples/*/rouse.yaml examples/*/.mcp.json examples/*/scratchpad/initial.yaml examples/*/bin
 var Examples embed.FS

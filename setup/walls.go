@@ -15,6 +15,7 @@ import (
 	"rouse/agent/config"
 	"rouse/dispatcher/policy"
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/internal/egress"
 	"rouse/internal/proc"
 	"rouse/internal/sandbox"
@@ -319,6 +320,7 @@ func (w *Walls) Server(s mcp.Server) *sandbox.Box {
 	if dir, err := filepath.Abs(s.Dir); err == nil {
 		s.Dir = dir
 	}
+	_ = (disk.OS{}).MkdirAll(w.workspace, 0o700) // it writes there also before a tool has; where it cannot be made, not
 	p := w.tools.and(func(p *sandbox.Policy) {
 		l := newLay()
 		named := l.all(slices.Concat(s.Sandbox.Read, s.Sandbox.Write))

@@ -308,7 +308,7 @@ func paths(line string) (groups [4][]string) {
 func unreachable(line string) bool {
 	return !strings.Contains(line, "connection refused") && slices.ContainsFunc([]string{
 		"could not resolve host", "couldn't resolve host", "unable to resolve host", "temporary failure in name resolution", "temporary failure resolving",
-		"name or service not known", "no address associated with hostname", "network is unreachable", "eai_again", "enotfound", "connect eacces", "connect enetunreach",
+		"name or service not known", "no address associated with hostname", "network is unreachable", "eai_again", " enotfound", "'enotfound", "connect eacces", "connect enetunreach",
 		"failed to connect to", "socket: operation not permitted", "socket: permission denied", "dial tcp",
 	}, func(said string) bool { return strings.Contains(line, said) })
 }

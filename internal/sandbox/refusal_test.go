@@ -62,6 +62,8 @@ func TestRefusals(t *testing.T) {
 		{"npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org", []string{"host registry.npmjs.org"}},
 		{"dial tcp: lookup proxy.golang.org on 127.0.0.1:53: dial udp: socket: permission denied", []string{"host proxy.golang.org"}},
 		{"socket.gaierror: [Errno -3] Temporary failure in name resolution", []string{"network"}},
+		{"Error: getaddrinfo ENOTFOUND a.example", []string{"host a.example"}},
+		{"FileNotFoundError: [Errno 2] No such file or directory: 'a'", nil},
 		{"Failed to connect to localhost port 1 after 0 ms: Couldn't connect to server", nil},
 		{"connect to x.example: Connection refused", nil},
 	} {
