@@ -22,9 +22,14 @@ const (
 // Server is where the paths of a server begin, and the API by which it is asked: the
 // one that is given, or that the address names; "" is to be found out.
 func Server(api, base string) (root, by string) {
-	if api == Auto {
-		api = ""
+	root, by = named(strings.TrimPrefix(api, Auto), base)
+	if by == Messages && !strings.HasSuffix(root, "/v1") {
+		root += "/v1" // which is mostly left out
 	}
+	return root, by
+}
+
+func named(api, base string) (root, by string) {
 	root = strings.TrimRight(cmp.Or(base, "https://api.openai.com/v1"), "/")
 	for _, named := range [][2]string{{"/chat/completions", Chat}, {"/responses", Responses}, {"/messages", Messages}} {
 		if rest, ok := strings.CutSuffix(root, named[0]); ok {
@@ -39,7 +44,7 @@ func Server(api, base string) (root, by string) {
 
 func isAnthropic(u *url.URL) bool { return u.Hostname() == "api.anthropic.com" }
 
-// path is where requests go. Addresses for Messages are mostly given without version.
+// path is where requests go.
 func (f form) path(root string) string {
 	switch {
 	case f.api == Responses:

@@ -79,8 +79,8 @@ func TestBodies(t *testing.T) {
 func TestServer(t *testing.T) {
 	for base, want := range map[string]string{
 		"": "https://api.openai.com/v1 ", "https://api.openai.com/v1/": "https://api.openai.com/v1 ",
-		"https://api.anthropic.com": "https://api.anthropic.com messages", "https://api.anthropic.com/v1": "https://api.anthropic.com/v1 messages",
-		"https://a.example/anthropic": "https://a.example/anthropic messages", "http://127.0.0.1:1/v1/messages": "http://127.0.0.1:1/v1 messages",
+		"https://api.anthropic.com": "https://api.anthropic.com/v1 messages", "https://api.anthropic.com/v1": "https://api.anthropic.com/v1 messages",
+		"https://a.example/anthropic": "https://a.example/anthropic/v1 messages", "http://127.0.0.1:1/v1/messages": "http://127.0.0.1:1/v1 messages",
 		"http://127.0.0.1:1/v1/responses": "http://127.0.0.1:1/v1 responses", "http://127.0.0.1:1/v1/chat/completions": "http://127.0.0.1:1/v1 chat",
 	} {
 		if root, by := model.Server(model.Auto, base); root+" "+by != want {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -32,6 +33,9 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(seed), byte(0))
 		f.Add([]byte(seed), byte(3))
 	}
+	for _, s := range shapes(f) {
+		f.Add([]byte(s.body), byte(4*slices.Index(fuzzed, s.api)))
+	}
 	f.Fuzz(func(t *testing.T, body []byte, mode byte) {
 		first, err := fuzzReply(t, body, mode, func(r io.Reader) io.Reader { return r })
 		second, err2 := fuzzReply(t, body, mode, iotest.OneByteReader)
@@ -39,16 +43,22 @@ func FuzzBody(f *testing.F) {
 			t.Fatalf("in one piece %v %v, in single bytes %v %v", first, err, second, err2)
 		}
 		told := first.Warning != "" && bytes.Contains(body, []byte("[DONE]")) || first.Finish == model.Unreadable
-		if err == nil && !told && (first.Finish == "" || !bytes.Contains(bytes.ToLower(body), []byte("finish_reason")) && !strings.Contains(string(body), `\u`)) {
+		if err == nil && first.Finish == "" && first.Warning == "" {
+			t.Fatalf("an answer without an end: %+v", first)
+		}
+		if err == nil && mode&12 == 0 && !told && (first.Finish == "" || !bytes.Contains(bytes.ToLower(body), []byte("finish_reason")) && !strings.Contains(string(body), `\u`)) {
 			// JSON keys are matched in any case, and may be written in escapes.
 			t.Fatalf("an answer without a finish reason: %+v", first)
 		}
 	})
 }
 
+// fuzzed are the APIs by the third and fourth bit of a mode.
+var fuzzed = []string{model.Chat, model.Responses, model.Messages, model.Auto}
+
 func fuzzReply(t *testing.T, body []byte, mode byte, arrive func(io.Reader) io.Reader) (model.Reply, error) {
 	c, err := model.NewClient(model.Options{
-		BaseURL: "http://127.0.0.1/v1", MaxReply: 1 << 16,
+		BaseURL: "http://127.0.0.1/v1", API: fuzzed[mode>>2&3], MaxReply: 1 << 16,
 		Transport: transport(func(r *http.Request) (*http.Response, error) {
 			var end error
 			if mode&1 != 0 {

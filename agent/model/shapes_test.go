@@ -30,7 +30,7 @@ type shapeReply struct {
 	Again bool
 }
 
-func shapes(t *testing.T) (list []shape) {
+func shapes(t testing.TB) (list []shape) {
 	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join("testdata", "shapes.txtar"))
 	if err != nil {

@@ -3,18 +3,17 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"rouse/agent"
 	"rouse/agent/config"
+	"rouse/agent/model"
 	"rouse/home"
 	"rouse/internal/proc"
 	"rouse/internal/text"
@@ -250,15 +249,18 @@ func (d Doctor) checkModel(s *setup.Setup, m config.Model, key string) setup.Che
 	if err := s.CheckModel(m); err != nil {
 		return setup.Check{Check: "model", Found: err.Error()}
 	}
-	found := fmt.Sprintf("%s at %s", m.Name, baseURL(m))
+	root, by := model.Server(m.API, m.BaseURL)
+	found := fmt.Sprintf("%s at %s", m.Name, root)
 	status, err := d.ask(m)
 	switch {
 	case err != nil:
 		return setup.Check{Check: "model", Found: found + ": " + err.Error(), Hint: "check the network and " + key + ".base_url"}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return setup.Check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status), Hint: "check the key in " + m.APIKeyEnv}
+	case status == http.StatusNotFound && by != "" && by != model.Chat:
+		return setup.Check{Check: "model", OK: true, Found: found + ", reachable; it does not list its models"}
 	case status == http.StatusNotFound:
-		return setup.Check{Check: "model", Found: found + ": HTTP 404", Hint: "does " + key + ".base_url end in /v1?"}
+		return setup.Check{Check: "model", Found: found + ": HTTP 404", Hint: "does " + key + ".base_url end in /v1? Where cycles work, set " + key + ".api"}
 	case status >= 500:
 		return setup.Check{Check: "model", Found: fmt.Sprintf("%s: HTTP %d", found, status)}
 	}
@@ -279,16 +281,11 @@ func (d Doctor) ask(m config.Model) (int, error) {
 
 // get asks the server of a model for its list of models.
 func get(ctx context.Context, m config.Model, key string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL(m)+"/models", nil)
+	root, by := model.Server(m.API, m.BaseURL)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, root+"/models", nil)
 	if err != nil {
 		return nil, err
 	}
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
+	model.Authorize(req, by, key)
 	return http.DefaultTransport.RoundTrip(req) // a redirect is an answer
-}
-
-func baseURL(m config.Model) string {
-	return strings.TrimRight(cmp.Or(m.BaseURL, "https://api.openai.com/v1"), "/")
 }

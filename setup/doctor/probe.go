@@ -68,6 +68,9 @@ func (d Doctor) try(s *setup.Setup, w way) (setup.Check, bool) {
 	} else {
 		found += "; the server does not count tokens"
 	}
+	if reply.API != "" {
+		found += ", by model.api: " + reply.API
+	}
 	return setup.Check{Check: w.protocol, OK: true, Found: found, Hint: reply.Warning}, true
 }
 
@@ -157,6 +160,7 @@ func (d Doctor) window(m config.Model) (int, error) {
 			VLLM int `json:"max_model_len"`
 			Open int `json:"context_length"`
 			LM   int `json:"max_context_length"`
+			Most int `json:"max_input_tokens"` // Anthropic's
 			Meta struct {
 				Llama int `json:"n_ctx_train"`
 			}
@@ -166,7 +170,7 @@ func (d Doctor) window(m config.Model) (int, error) {
 		return 0, err
 	}
 	for _, e := range list.Data {
-		if n := max(e.VLLM, e.Open, e.LM, e.Meta.Llama); n > 0 && (e.ID == m.Name || len(list.Data) == 1) {
+		if n := max(e.VLLM, e.Open, e.LM, e.Most, e.Meta.Llama); n > 0 && (e.ID == m.Name || len(list.Data) == 1) {
 			return n, nil
 		}
 	}
