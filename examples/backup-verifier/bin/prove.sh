@@ -11,6 +11,7 @@ newest=$(echo "$list" | head -n 1)
 [ -n "$(find "$newest" -mmin -1560)" ] || fail "the newest backup, $newest, is older than 26 hours"
 restored=$(mktemp -d)
 trap 'chmod -R u+w "$restored"; rm -rf "$restored"' EXIT
-tar -xf "$newest" -C "$restored" || fail "$newest cannot be unpacked"
+tar -tf "$newest" >/dev/null || fail "$newest cannot be unpacked"
+tar -xf "$newest" -C "$restored" || fail "$newest can be read, but not be unpacked here: is there room in $restored?"
 (cd "$restored" && sh "$bin/restored.sh") || fail "what was unpacked of $newest is not whole"
 grep -q "$(sha256sum <"$newest" | cut -d ' ' -f 1)" backups.md || fail "backups.md does not have the SHA-256 of $newest"

@@ -19,7 +19,7 @@ def mails(folder):
     for sub in ("cur", "new"):
         for e in os.scandir(os.path.join(folder, sub)):
             name = hashlib.sha256(e.name.split(":")[0].encode()).hexdigest()[:8]  # flags come behind a colon
-            if e.is_file() and e.name[0] != "." and name not in told and e.stat().st_mtime > time.time() - DAYS * 86400:
+            if e.is_file(follow_symlinks=False) and e.name[0] != "." and name not in told and e.stat().st_mtime > time.time() - DAYS * 86400:
                 found.append((e.stat().st_mtime, name, e.path))
     return {name: path for _, name, path in sorted(found)[:MOST]}
 
@@ -29,30 +29,37 @@ def read(path):
         return email.message_from_binary_file(f, policy=email.policy.default)
 
 
-def head(m):
-    return ", ".join(f"{k}: {' '.join(str(m[k] or '').split())[:200]}" for k in ("From", "Subject", "Date"))
-
-
-def text(m):
-    part = m.get_body(("plain", "html"))
+def safe(what, *args):
+    "What a mail says, or why that cannot be read: one strange mail must not hide the others."
     try:
-        body = part.get_content() if part else ""
-    except Exception as err:  # a charset that nobody knows, and the like
-        body = f"(cannot be read: {err})"
+        return what(*args)
+    except Exception as err:
+        return f"(cannot be read: {type(err).__name__}: {err})"
+
+
+def head(path):
+    m = read(path)
+    return ", ".join(f"{k}: {safe(lambda: ''.join(c for c in str(m[k] or '') if c.isprintable())[:200])}" for k in ("From", "Subject", "Date"))
+
+
+def text(path):
+    m = read(path)
+    part = m.get_body(("plain", "html"))
+    body = part.get_content() if part else ""
     if part and part.get_content_subtype() == "html":
         body = re.sub(r"(?s)<(style|script).*?</\1>|<[^>]*>", " ", body)
     files = [a.get_filename() or a.get_content_type() for a in m.iter_attachments()]
-    return head(m) + (f"\nAttachments, which are not shown: {files}" if files else "") + "\n\n" + body.strip()[:20000]
+    return (f"Attachments, which are not shown: {files}\n\n" if files else "") + body.strip()[:20000]
 
 
 def call(tool, args, folder):
     left = mails(folder)
     if tool == "list_mails":
-        return "\n".join(f"{name}  {head(read(path))}" for name, path in left.items()) or "no new mails"
+        return "\n".join(f"{name}  {safe(head, path)}" for name, path in left.items()) or "no new mails"
     if tool == "read_mail":
         if args["id"] not in left:
             raise ValueError("no such new mail; list_mails lists them")
-        return text(read(left[args["id"]]))
+        return safe(head, left[args["id"]]) + "\n\n" + safe(text, left[args["id"]])
     if tool == "write_digest":
         missing = [name for name in left if name not in args["text"]]
         if missing:

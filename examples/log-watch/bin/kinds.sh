@@ -13,5 +13,7 @@ kinds=$(tail -c 20000000 "$log" | LC_ALL=C awk '
 		if (!(kind in told)) count[kind]++
 	}
 	END { for (kind in count) print count[kind] "\t" kind }' | sort -rn | head -n 30)
-[ -z "$kinds" ] || echo "$kinds"
-[ "${1-}" != none ] || [ -z "$kinds" ]
+[ -n "$kinds" ] || exit 0
+[ "${1-}" = none ] || { echo "$kinds"; exit; }
+echo "$(echo "$kinds" | wc -l) kinds are not told of; new_kinds prints them" >&2 # not what a line says: this goes to people
+exit 1
