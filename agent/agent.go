@@ -61,6 +61,8 @@ type Agent struct {
 	Answer    func(dispatcher.Asked) journal.Approval
 	// PauseAfter is after how many failures for the same cause the home rests; 0 is never.
 	PauseAfter int
+	// Export, unless nil, tells monitoring elsewhere what the cycle did, when the home is not locked.
+	Export func()
 	// Past, unless nil, is the cycle that is run again in place of a new one.
 	Past *Past
 }
@@ -156,6 +158,9 @@ func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 		return report, err // that one tells
 	}
 	report.Err, err = a.full(report.Err), a.full(err)
+	if a.Export != nil {
+		defer a.Export()
+	}
 	if report.Silent && err == nil && a.Waking.Again != nil && a.Waking.Again() {
 		a.deliver() // what comes of the slot is told when it is over
 		return report, nil

@@ -234,6 +234,9 @@ func (h Home) Said() string { return fmt.Sprintf(".rouse_%.4x_", sha256.Sum256([
 // Stop is the file that stops the home while it is there, whoever made it.
 func (h Home) Stop() string { return filepath.Join(h.Dir, "STOP") }
 
+// Telemetry says how far monitoring elsewhere was told what cycles did.
+func (h Home) Telemetry() string { return filepath.Join(h.Logs(), "telemetry.json") }
+
 // Made is the folder with copies of what cycles were made of.
 func (h Home) Made() string { return filepath.Join(h.Logs(), "made") }
 

@@ -67,7 +67,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 		Approvals: asked,
 		Keeper:    keeper, Asking: s.asking(m, others), Tools: set, Boxes: s.boxes(),
 		Observations: s.Observations(), Threshold: int(c.Observations.Threshold), Locked: c.Cycle.Locked,
-		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), Checks: s.checks(), PauseAfter: int(c.Failures.PauseAfter), Consent: s.consent(),
+		Budget: spending, Demo: Demo(), Retention: s.Retention(), Heartbeat: s.Heartbeat(), Waking: s.waking(), Checks: s.checks(), PauseAfter: int(c.Failures.PauseAfter), Consent: s.consent(), Export: s.exporting(hide),
 	}, nil
 }
 

@@ -1,13 +1,19 @@
 package setup
 
 import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"rouse/agent"
 	"rouse/agent/approval"
+	"rouse/agent/notify"
 	"rouse/agent/pause"
 	"rouse/agent/telemetry"
 	"rouse/home"
+	"rouse/internal/redact"
 	"rouse/journal"
 )
 
@@ -82,6 +88,38 @@ func (s *Setup) addSlotGauges(all telemetry.Sums) error {
 		all.Add(telemetry.Lateness, late)
 	}
 	return err
+}
+
+// exporting sends what cycles did to the collector, nil where there is none.
+func (s *Setup) exporting(hide *redact.Redactor) func() {
+	c := s.Config.Telemetry
+	if c.OTLP == "" {
+		return nil
+	}
+	e := &telemetry.Exporter{
+		Home: s.Home, URL: c.OTLP, Headers: s.Getenv(c.HeadersEnv), Content: c.Content, Name: filepath.Base(s.Home.Dir), Model: s.ModelName(), Provider: "openai", Version: s.Version,
+		Hide: hide.String, Now: s.Now, Sums: s.Metrics,
+		Incident: func(key, text string) {
+			n := s.notifier(hide)
+			_ = n.Tell(context.Background(), notify.Waiting, key, text)
+			telling{n}.deliver()
+		},
+	}
+	if m := s.Config.Model; m.API == "messages" || strings.Contains(m.BaseURL, "anthropic") {
+		e.Provider = "anthropic"
+	}
+	return e.Export
+}
+
+// Unsent says why monitoring elsewhere does not know yet what cycles did.
+func (s *Setup) Unsent() error {
+	if s.Config.Telemetry.OTLP == "" {
+		return nil
+	}
+	if state := telemetry.ReadState(s.Home); state.Error != "" {
+		return fmt.Errorf("telemetry waits: %s; it is tried again after %s", state.Error, Clock(state.Again))
+	}
+	return nil
 }
 
 func yes(b bool) float64 {

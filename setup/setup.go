@@ -146,6 +146,9 @@ func with(h home.Home, p Process, c config.Config) *Setup {
 // ownKeys are the variables that hold keys of Rouse's own.
 func (s *Setup) ownKeys() []string {
 	keys := []string{s.Config.Model.APIKeyEnv, s.Config.Notebook.TokenEnv, s.Config.Serve.TokenEnv, s.Config.Serve.ViewTokenEnv, vault.KeyVariable}
+	if s.Config.Telemetry.OTLP != "" {
+		keys = append(keys, s.Config.Telemetry.HeadersEnv)
+	}
 	for _, f := range s.Config.Model.Fallback {
 		if f.APIKeyEnv != "" {
 			keys = append(keys, f.APIKeyEnv)

@@ -111,6 +111,7 @@ func (s *Setup) Standing(newest *agent.Summary) Standing {
 	st.problem(s.Home.Room())
 	st.problem(s.Unanswered())
 	st.problem(s.Unreported())
+	st.problem(s.Unsent())
 	st.problem(st.addUndelivered(s.Notifier(), s.Now().Add(-tellFor)))
 	return st
 }

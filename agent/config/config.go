@@ -58,6 +58,8 @@ type Config struct {
 	Standing Standing `yaml:"standing"`
 	// Serve is the page in a browser.
 	Serve Serve `yaml:"serve"`
+	// Telemetry is where monitoring elsewhere is told what cycles did.
+	Telemetry Telemetry `yaml:"telemetry"`
 	// Hooks are tasks that programs elsewhere may leave, by that page.
 	Hooks []hook.Spec `yaml:"hooks"`
 
@@ -168,6 +170,7 @@ func Default() Config {
 	c.Approvals.Expire = 3 * day
 	c.Sandbox.Memory, c.Sandbox.Processes = unset, unset
 	c.Serve = Serve{Listen: "127.0.0.1:7373", TokenEnv: "ROUSE_PAGE_TOKEN", ViewTokenEnv: "ROUSE_PAGE_VIEW_TOKEN"}
+	c.Telemetry.HeadersEnv = "OTEL_EXPORTER_OTLP_HEADERS"
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
@@ -274,7 +277,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(c.Notify), c.checkSandbox(), c.checkOrigins(), c.checkPolicy(), c.checkHooks(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(c.Notify), c.checkSandbox(), c.checkOrigins(), c.checkPolicy(), c.checkHooks(), c.Telemetry.check(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -20,6 +21,23 @@ type Serve struct {
 	// those who may look.
 	TokenEnv     string `yaml:"token_env"`
 	ViewTokenEnv string `yaml:"view_token_env"`
+}
+
+// Telemetry is a collector of OpenTelemetry, at "" none.
+type Telemetry struct {
+	OTLP string `yaml:"otlp"`
+	// HeadersEnv names the variable with the headers that it wants: name=value, with
+	// commas between.
+	HeadersEnv string `yaml:"headers_env"`
+	// Content says that it gets what models and tools said, too.
+	Content bool `yaml:"content"`
+}
+
+func (t Telemetry) check() error {
+	if !variable.Get().MatchString(t.HeadersEnv) {
+		return errors.New("telemetry.headers_env: name the environment variable that holds the headers, not the headers")
+	}
+	return checkURL("telemetry.otlp", t.OTLP)
 }
 
 // Check reports where it may not be served: beyond loopback only a proxy may ask, and only

@@ -137,7 +137,7 @@ func (m *Meter) reply(model string, u journal.Usage) {
 		model = m.Name
 	}
 	m.Sums.Add(Requests, 1, Model, model)
-	for kind, n := range map[string]int{"input": u.Input, "cached": u.Cached, "output": u.Output} {
+	for kind, n := range map[string]int{"input": u.Input, "cached": u.Cached, "written": u.Written, "output": u.Output, "reasoning": u.Reasoning} {
 		m.Sums.Add(Tokens, float64(n), TokenType, kind, Model, model)
 	}
 	if cost, ok := m.Cost(model, u); ok {

@@ -20,7 +20,7 @@ const (
 	Cycles    Metric = "rouse.cycles|{cycle}|count|Cycles that ended today, by outcome and by what became of the task."
 	Awake     Metric = "rouse.cycles.duration|s|count|How long the cycles that ended today were awake."
 	Requests  Metric = "rouse.requests|{request}|count|Requests that models answered."
-	Tokens    Metric = "rouse.tokens|{token}|count|Tokens of these; cached ones are part of input, reasoning of output."
+	Tokens    Metric = "rouse.tokens|{token}|count|Tokens of these; cached and written (into a cache) ones are part of input, reasoning of output."
 	Money     Metric = "rouse.money|{money}|count|What these cost by prices.yaml."
 	Calls     Metric = "rouse.calls|{call}|count|Calls of tools."
 	Refusals  Metric = "rouse.refusals|{refusal}|count|What policy, approvals, the sandbox and Rouse itself refused."
@@ -42,10 +42,38 @@ const (
 	Status  = "rouse.status"
 	By      = "rouse.by"
 
+	Iteration = "rouse.iteration"
+	Step      = "rouse.step"
+	Effect    = "rouse.effect"
+	Exit      = "rouse.exit_code"
+	Kind      = "rouse.check.kind"
+	Seen      = "rouse.check.seen"
+
+	Operation = "gen_ai.operation.name" // one of the operations below
+	Provider  = "gen_ai.provider.name"
+	Agent     = "gen_ai.agent.name"
 	Model     = "gen_ai.request.model"
 	TokenType = "gen_ai.token.type"
+	Input     = "gen_ai.usage.input_tokens"
+	Output    = "gen_ai.usage.output_tokens"
+	Cached    = "gen_ai.usage.cache_read.input_tokens"
+	Finish    = "gen_ai.response.finish_reasons"
 	Tool      = "gen_ai.tool.name"
+	Arguments = "gen_ai.tool.call.arguments"
+	Result    = "gen_ai.tool.call.result"
+	Messages  = "gen_ai.output.messages"
 	Error     = "error.type"
+
+	Service = "service.name"
+	Version = "service.version"
+)
+
+// Operations, with which the names of spans begin.
+const (
+	Invoke  = "invoke_agent"
+	Chat    = "chat"
+	Execute = "execute_tool"
+	Check   = "check"
 )
 
 // part is one of a metric's parts.

@@ -1,0 +1,229 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/text"
+)
+
+// Exporter sends what cycles did to a collector, each cycle once, after it slept. What is not
+// sent yet stays in the journals, and logs/telemetry.json says how far that has come.
+type Exporter struct {
+	Home     home.Home
+	URL      string // that of the collector
+	Headers  string // name=value, with commas between, as OTEL_EXPORTER_OTLP_HEADERS has them
+	Content  bool   // send what models and tools said
+	Name     string // of the home, for people
+	Model    string // the first one that cycles ask, and whose it is
+	Provider string
+	Version  string
+	Hide     func(string) string
+	Now      func() time.Time
+	Sums     func(*Meter) (Sums, error)
+	Incident func(key, text string) // tells people, once of each key
+}
+
+// State is how far the exporter is.
+type State struct {
+	Upto  string    `json:"upto"`            // the newest cycle that was sent
+	Again time.Time `json:"again,omitzero"`  // nothing is tried before
+	Tries int       `json:"tries,omitempty"` // that failed in a row
+	Error string    `json:"error,omitempty"` // of the last one
+	// Meter has the sums of the day, as Version of the program calls them.
+	Meter   *Meter `json:"meter,omitempty"`
+	Version string `json:"version"`
+}
+
+// patience is how long a cycle may be late for what is sent after it.
+const patience = time.Second
+
+// ReadState is the state of a home, empty where there is none.
+func ReadState(h home.Home) (s State) {
+	if data, err := disk.ReadSmall(h.Telemetry(), 1<<20); err == nil && json.Unmarshal(data, &s) != nil {
+		s = State{}
+	}
+	return s
+}
+
+// Export sends what has not been sent. A collector that does not answer is left alone for
+// longer each time, up to an hour.
+func (e *Exporter) Export() {
+	s := ReadState(e.Home)
+	if now := e.Now(); now.Before(s.Again) && s.Again.Sub(now) <= maxRest {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if s.Meter == nil || s.Version != e.Version {
+		s.Meter, s.Version = &Meter{}, e.Version
+	}
+	failed := e.sendTraces(ctx, &s)
+	if failed == nil {
+		failed = e.sendMetrics(ctx, s.Meter)
+	}
+	if failed == nil {
+		s.Again, s.Tries, s.Error = time.Time{}, 0, ""
+	} else {
+		s.Error = text.Line(e.Hide(failed.Error()), 300)
+		s.Again = e.Now().Add(min(maxRest, max(failed.after, time.Minute<<min(s.Tries, 6))))
+		if s.Tries++; s.Tries == tellFrom {
+			e.Incident("telemetry since "+s.Upto, "what cycles do cannot be sent to telemetry.otlp: "+s.Error+"; nothing is lost, it is tried again")
+		}
+	}
+	if data, err := json.Marshal(s); err == nil {
+		_ = disk.Replace(disk.OS{}, e.Home.Telemetry(), data, 0o600) // else it is sent once more
+	}
+}
+
+// maxRest is how long a collector is left alone at most, and tellFrom after how many tries people are told.
+const maxRest, tellFrom = time.Hour, 5
+
+// sendTraces sends the cycles that are not sent yet, the oldest first; at first, the newest alone.
+func (e *Exporter) sendTraces(ctx context.Context, s *State) *failure {
+	ids, err := e.Home.Cycles(0)
+	if err != nil {
+		return &failure{error: err}
+	}
+	if s.Upto == "" {
+		s.Upto = append(ids, "0", "0")[1]
+	}
+	for _, id := range slices.Backward(ids) {
+		if id <= s.Upto {
+			continue
+		}
+		spans, err := e.spansOf(id)
+		if len(spans) == 0 && id == ids[0] {
+			return nil // it is awake, or waits for the next wake to be settled
+		}
+		if len(spans) > 0 && err == nil {
+			failed := e.post(ctx, "traces", e.wrapped("Spans", "spans", spans))
+			if failed != nil && !failed.bad {
+				return failed
+			}
+			if failed != nil {
+				e.Incident("telemetry "+failed.Error(), fmt.Sprintf("what cycle %s did is left out of the telemetry: %v", id, failed))
+			}
+		}
+		s.Upto = id
+	}
+	return nil
+}
+
+// wrapped is what all of a kind is wrapped in: whose it is.
+func (e *Exporter) wrapped(kind, key string, list []object) object {
+	resource := object{"attributes": attributes(Service, "rouse", Version, e.Version, Home, e.Name)}
+	scope := object{"scope": object{"name": "rouse", "version": e.Version}, key: list}
+	return object{"resource" + kind: []object{{"resource": resource, "scope" + kind: []object{scope}}}}
+}
+
+// sendMetrics sends the sums of the day so far.
+func (e *Exporter) sendMetrics(ctx context.Context, m *Meter) *failure {
+	sums, err := e.Sums(m)
+	if err != nil {
+		return &failure{error: err}
+	}
+	day, _ := time.ParseInLocation(time.DateOnly, m.Day, time.Local)
+	points := map[Metric][]object{}
+	for key, n := range sums {
+		m, labels := split(key)
+		var pairs []any
+		for _, l := range labels {
+			pairs = append(pairs, l)
+		}
+		points[m] = append(points[m], object{"attributes": attributes(pairs...), "startTimeUnixNano": nanos(day), "timeUnixNano": nanos(e.Now()), "asDouble": n})
+	}
+	var list []object
+	for m, of := range points {
+		one := object{"name": m.part(0), "unit": m.part(1), "description": m.part(3), "gauge": object{"dataPoints": of}}
+		if m.part(2) == "count" {
+			delete(one, "gauge")
+			one["sum"] = object{"dataPoints": of, "aggregationTemporality": 2, "isMonotonic": true}
+		}
+		list = append(list, one)
+	}
+	failed := e.post(ctx, "metrics", e.wrapped("Metrics", "metrics", list))
+	if failed != nil && failed.bad {
+		e.Incident("telemetry metrics", "the collector does not take the metrics: "+failed.Error())
+		return nil
+	}
+	return failed
+}
+
+// failure is why something was not sent. What is bad in itself is not sent again, all else
+// after some time.
+type failure struct {
+	error
+	bad   bool
+	after time.Duration
+}
+
+// post sends a message.
+func (e *Exporter) post(ctx context.Context, signal string, message object) *failure {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return &failure{error: err, bad: true}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(e.URL, "/")+"/v1/"+signal, bytes.NewReader(data))
+	if err != nil {
+		return &failure{error: errors.New("telemetry.otlp is no address")}
+	}
+	for pair := range strings.SplitSeq(e.Headers, ",") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			plain, err := url.PathUnescape(strings.TrimSpace(value))
+			if err != nil {
+				plain = value
+			}
+			req.Header.Set(strings.TrimSpace(name), plain)
+		}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // the text around it repeats the address
+	}
+	if err != nil {
+		return &failure{error: fmt.Errorf("%s cannot be reached: %w", req.URL.Host, err)}
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	return e.answered(res, body)
+}
+
+// answered is what an answer says of what was sent.
+func (e *Exporter) answered(res *http.Response, body []byte) *failure {
+	var said struct {
+		PartialSuccess struct {
+			RejectedSpans      json.Number
+			RejectedDataPoints json.Number
+			ErrorMessage       string
+		}
+		Message string
+	}
+	_ = json.Unmarshal(body, &said) // what is no JSON says nothing
+	p := said.PartialSuccess
+	if code := res.StatusCode; code >= 300 {
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
+		bad := slices.Contains([]int{400, 413, 415, 422}, code)
+		return &failure{fmt.Errorf("%s answers %d %s %s", res.Request.URL.Host, code, http.StatusText(code), text.Line(said.Message, 200)), bad, time.Duration(seconds) * time.Second}
+	}
+	spans, _ := p.RejectedSpans.Int64()
+	points, _ := p.RejectedDataPoints.Int64()
+	if rejected := spans + points; rejected > 0 {
+		return &failure{error: fmt.Errorf("%s rejected %d of it: %s", res.Request.URL.Host, rejected, text.Line(p.ErrorMessage, 200)), bad: true}
+	}
+	return nil
+}
