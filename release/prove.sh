@@ -49,7 +49,7 @@ bash -n /usr/share/bash-completion/completions/rouse
 said=$(systemd-analyze verify /usr/lib/systemd/system/rouse@daemon.service /usr/lib/systemd/system/rouse@daemon.timer 2>&1 | grep rouse || true)
 [ -z "$said" ] || fail "$said"
 [ -z "$(find /etc/systemd -name '*rouse*')" ] || fail "something was enabled"
-! pgrep -x rouse || fail "something was started"
+! pgrep -f '^/usr/bin/rouse' || fail "something was started"
 mkdir -m 700 "$work/user" && chown nobody "$work/user"
 as() { (cd "$work/user" && exec setpriv --reuid=nobody --regid=nogroup --clear-groups env -i HOME="$work/user" PATH=/usr/bin:/bin "$@"); }
 as rouse init --from log-watch logs >/dev/null

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rouse/home"
 	"rouse/scratchpad/observation"
+	"rouse/setup"
 	"rouse/tools/notebook"
 )
 
@@ -35,6 +37,12 @@ func (a *app) suggest(root *cobra.Command) {
 	_ = verb("observation", "list").RegisterFlagCompletionFunc("cycle", a.oneOf(a.cycleIDs))
 	_ = verb("cost").RegisterFlagCompletionFunc("by", cobra.FixedCompletions(costRows, cobra.ShellCompDirectiveNoFileComp))
 	_ = verb("install").RegisterFlagCompletionFunc("via", cobra.FixedCompletions([]string{"cron", "systemd", "launchd"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = verb("init").RegisterFlagCompletionFunc("from", func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+		for _, line := range setup.Examples() {
+			names = append(names, strings.Replace(line, ": ", "\t", 1))
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
 	bash := verb("completion", "bash")
 	script := bash.RunE
 	bash.RunE = func(c *cobra.Command, args []string) error {
