@@ -22,7 +22,7 @@ const chained = 20
 // any more, and there is a new one, which [Keeper.keepKey] puts there. A home whose journals are sealed is no older
 // one, whoever removed its version.
 func (k *Keeper) seal() (seal, error) {
-	version, err := k.Home.Version()
+	version, err := k.Home.WakingVersion()
 	if err != nil {
 		return seal{}, err
 	}

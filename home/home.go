@@ -22,6 +22,7 @@ type Home struct {
 	Dir string
 
 	listed *listing // unless nil, the cycles as they were listed once
+	fleet  string   // its name in the fleet that had it when it was opened
 }
 
 // Open checks that dir is a home, and of a version that this program knows.
@@ -30,7 +31,7 @@ func Open(dir string) (Home, error) {
 	if err != nil {
 		return Home{}, err
 	}
-	if _, err := h.Version(); errors.As(err, new(*StateError)) {
+	if _, h.fleet, err = h.stand(); errors.As(err, new(*StateError)) {
 		return Home{}, err
 	}
 	return h, nil

@@ -30,21 +30,28 @@ func (h Home) JournalKey() string { return filepath.Join(h.Logs(), "journal.key"
 // Version reads the version of the home. A newer one than [Version] is refused, as
 // is one that is no number, with a *[StateError].
 func (h Home) Version() (int, error) {
+	n, _, err := h.stand()
+	return n, err
+}
+
+// stand reads the version of the home, and its name in the fleet that wakes it, if one does.
+func (h Home) stand() (version int, fleet string, err error) {
 	text, err := os.ReadFile(h.VersionFile())
 	if errors.Is(err, fs.ErrNotExist) {
-		return 1, nil
+		return 1, "", nil
 	}
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	number, fleet, _ := strings.Cut(strings.TrimSpace(string(text)), inFleet)
+	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil || n < 1:
-		return 0, &StateError{h.Rel(h.VersionFile()) + " holds no version; put back the number that was there: this rouse writes " + strconv.Itoa(Version)}
+		return 0, "", &StateError{h.Rel(h.VersionFile()) + " holds no version; put back the number that was there: this rouse writes " + strconv.Itoa(Version)}
 	case n > Version:
-		return 0, &StateError{fmt.Sprintf("%s is a home of version %d, and this rouse knows versions up to %d: use the newer rouse", h.Dir, n, Version)}
+		return 0, "", &StateError{fmt.Sprintf("%s is a home of version %d, and this rouse knows versions up to %d: use the newer rouse", h.Dir, n, Version)}
 	}
-	return n, nil
+	return n, fleet, nil
 }
 
 // Raise brings a home up to [Version], in which nothing is left to settle, and

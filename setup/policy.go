@@ -43,7 +43,7 @@ func (s *Setup) Asks() error {
 
 // Answers says why no answer is taken, where nobody can be asked.
 func (s *Setup) Answers() error {
-	if err := s.exposed(); err != nil {
+	if err := cmp.Or(s.Home.Wakes(), s.exposed()); err != nil {
 		return fmt.Errorf("no answer is taken: %w", err)
 	}
 	return nil

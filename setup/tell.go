@@ -38,6 +38,9 @@ func (s *Setup) TaskOf(said string, checks []string, by string) (item inbox.Item
 
 // Tell leaves a task in the inbox, for the cycle that is awake or the next one.
 func (s *Setup) Tell(item inbox.Item) error {
+	if err := s.Home.Wakes(); err != nil {
+		return err
+	}
 	_, err := inbox.Put(disk.OS{}, s.Home.Inbox(), item)
 	return err
 }

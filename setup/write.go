@@ -14,6 +14,9 @@ import (
 // to it too. The next cycle does not tell the person of this change of theirs, but
 // of one by another hand that was there before.
 func (s *Setup) WriteConfig(text []byte) error {
+	if err := s.Home.Wakes(); err != nil {
+		return err
+	}
 	path, perm := home.Resolved(s.Home.Config()), fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
 		perm = info.Mode().Perm()

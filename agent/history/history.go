@@ -38,6 +38,8 @@ type Store struct {
 	// MaxFile is the size up to which a file is kept, and MaxBytes what all versions
 	// may take, in bytes.
 	MaxFile, MaxBytes int64
+	// Skip, unless nil, says of a path that versions know nothing of it.
+	Skip func(path string) bool
 	// Follow lets the folder be one that a link leads to.
 	Follow bool
 	// Workspace, unless nil, stands before what is written into the folder itself.

@@ -152,11 +152,10 @@ func readName(s string) (string, error) {
 
 // write puts a version's manifest into the store, and gives its size.
 func (s Store) write(v *Version) (int64, error) {
-	enc, err := newEncoder()
+	frame, err := v.Frame()
 	if err != nil {
 		return 0, err
 	}
-	frame := enc.EncodeAll(v.text(), nil)
 	return int64(len(frame)), disk.Replace(s.disk(), s.manifest(v.ID), frame, 0o600)
 }
 
@@ -169,12 +168,17 @@ func (s Store) Read(id string) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
+	return v, v.check()
+}
+
+// check says that each of its lines is an entry.
+func (v *Version) check() error {
 	for line := range bytes.Lines(v.lines) {
 		if _, err := parseEntry(line); err != nil {
-			return nil, damaged(id, err)
+			return damaged(v.ID, err)
 		}
 	}
-	return v, nil
+	return nil
 }
 
 func damaged(id string, err error) error {

@@ -34,6 +34,7 @@ type scan struct {
 	since   int64           // when the version before was scanned
 	lost    map[string]bool // its packs that are gone
 	maxFile int64
+	skip    func(path string) bool
 	device  uint64
 	telling bool // the times of a folder tell when names in it changed
 
@@ -57,7 +58,7 @@ type part struct {
 // look lists the folder, and which files are to be read as their content is not known
 // from the version before, but for what is in packs that are lost.
 func (s Store) look(root string, was *Version, lost map[string]bool) (*scan, error) {
-	c := &scan{root: root, maxFile: s.MaxFile, lost: lost, names: make([]byte, 32<<10)}
+	c := &scan{root: root, maxFile: s.MaxFile, skip: s.Skip, lost: lost, names: make([]byte, 32<<10)}
 	if was != nil {
 		c.was.lines = was.lines
 		if was.Of == s.Of { // or its contents are known here too, and its files are not these
@@ -143,6 +144,9 @@ func (c *scan) folder(dir int, names iter.Seq[string], depth int) (err error) {
 
 // file adds what is called so in a folder, and if that is a folder, what is there.
 func (c *scan) file(dir int, name string, depth int) error {
+	if c.skip != nil && c.skip(string(c.path)) {
+		return nil
+	}
 	passed, from, to := c.was.seek(c.path)
 	c.removed += count(passed)
 	if c.files++; c.files > maxFiles {

@@ -72,6 +72,12 @@ func (s *Store) Look(root string) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.LookSince(root, was)
+}
+
+// LookSince is [Store.Look] that reads what is not as in a version, nil for none.
+func (s *Store) LookSince(root string, was *Version) (*Version, error) {
+	began := time.Now().UnixNano()
 	c, err := s.look(root, was, nil)
 	if err != nil {
 		return nil, err
@@ -79,7 +85,7 @@ func (s *Store) Look(root string) (*Version, error) {
 	if _, err := c.read(); err != nil {
 		return nil, err
 	}
-	return &Version{Of: s.Of, lines: c.lines()}, nil
+	return &Version{Of: s.Of, Scanned: began, lines: c.lines()}, nil
 }
 
 // read reads what is to be read, and gives what of it is not in the store.

@@ -104,6 +104,9 @@ func (a *app) run(o runOptions) error {
 		setup.AlarmAt(a.folder(), a.process(), err)
 		return err
 	}
+	if err := s.Home.Wakes(); err != nil && !o.dryRun {
+		return err // who pushed it knows, and nobody is alarmed
+	}
 	if o.due {
 		err = s.RunDue(func(slot schedule.Slot) setup.Ran {
 			o.task, o.given = slot.Task, check.Items(slot.Check)

@@ -1,0 +1,86 @@
+package home
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rouse/internal/disk"
+)
+
+// stays are the files that never leave their machine: what holds keys, what was made
+// for this machine alone, and what is made anew where it is not there.
+var stays = []string{".env", "vault.age", "vault.key", "logs/fleet.json", "logs/search.db", "logs/search.db-journal"}
+
+// Staying are the names of what never leaves the machine of a home, for people.
+func Staying() []string { return append(slices.Clone(stays), "notebooks/*/venv*") }
+
+// Stays says of a path in the home, with slashes, that it never leaves the machine.
+func (h Home) Stays(path string) bool {
+	parts := strings.Split(path, "/")
+	return slices.Contains(stays, path) || len(parts) == 3 && parts[0] == "notebooks" && strings.HasPrefix(parts[2], "venv")
+}
+
+// Moves says of a path in the home that the file there may change though no cycle
+// wakes: it has the mark, or tells what people looked at or were refused.
+func (h Home) Moves(path string) bool {
+	path = strings.TrimSuffix(filepath.Join(h.Dir, path), Aside)
+	return slices.Contains([]string{h.VersionFile(), h.DueLog(), h.Looked(), h.Told(), h.Machine()}, path)
+}
+
+// Pushed tells which home of which fleet this one is.
+func (h Home) Pushed() string { return filepath.Join(h.Logs(), "fleet.json") }
+
+// inFleet stands between the version of a home and its name in the fleet that wakes it
+// instead of this machine. It is in the file that each wake reads anyway, and which
+// programs that know no fleet refuse.
+const inFleet = " fleet "
+
+// Mark says in the home that a fleet wakes it, under a name; "" takes the mark away. The
+// file keeps its time.
+func (h Home) Mark(f disk.FS, name string) error {
+	version, marked, err := h.stand()
+	if err != nil || marked == name {
+		return err
+	}
+	text := strconv.Itoa(version) + "\n"
+	if name != "" {
+		text = strconv.Itoa(version) + inFleet + name + "\n"
+	}
+	info, gone := os.Stat(h.VersionFile())
+	if gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		return gone
+	}
+	if err := replace(f, h.VersionFile(), []byte(text)); err != nil || gone != nil {
+		return err
+	}
+	return cmp.Or(os.Chmod(h.VersionFile(), info.Mode().Perm()), os.Chtimes(h.VersionFile(), info.ModTime(), info.ModTime()))
+}
+
+// Marked is the name under which a fleet has the home, "" for none.
+func (h Home) Marked() string {
+	_, name, _ := h.stand()
+	return name
+}
+
+// Wakes refuses a home that was in a fleet when it was opened.
+func (h Home) Wakes() error { return h.wakes(h.fleet) }
+
+// WakingVersion is [Home.Version] for who is about to wake the home, which a fleet may have by now.
+func (h Home) WakingVersion() (int, error) {
+	version, name, err := h.stand()
+	return version, cmp.Or(err, h.wakes(name))
+}
+
+func (h Home) wakes(name string) error {
+	if name == "" {
+		return nil
+	}
+	return &StateError{fmt.Sprintf("%s is in the fleet, as %s: nothing wakes or changes it here until it is back, by: rouse-fleet pull %s %s", h.Dir, name, name, h.Dir)}
+}
