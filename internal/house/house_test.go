@@ -26,6 +26,7 @@ const (
 var rules = map[string][]string{
 	"":                       {},
 	"cmd/rouse":              {"", "page", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
+	"fleet":                  {"agent", "home", "internal"},
 	"page":                   {"setup", "agent", "home", "journal", "scratchpad", "internal"},
 	"setup":                  {"", "agent", "dispatcher", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
 	"proxy":                  {"dispatcher", "journal", "scratchpad", "tools", "internal"},
@@ -60,7 +61,8 @@ var rules = map[string][]string{
 var only = map[string]string{
 	"github.com/sashabaranov/go-openai":  "agent/model",
 	"github.com/robfig/cron/v3":          "agent/schedule",
-	"github.com/spf13/cobra":             "cmd/rouse",
+	"github.com/spf13/cobra":             "cmd/rouse fleet/cmd",
+	"github.com/jackc/pgx/v5":            "fleet/store",
 	"github.com/kaptinlin/jsonrepair":    "dispatcher",
 	"github.com/aymanbagabas/go-udiff":   "cmd/rouse page",
 	"os/exec":                            "internal/proc",

@@ -1,0 +1,159 @@
+// Package store keeps the homes of a fleet in Postgres, 15 or later: their versions,
+// whose contents are addressed by their hashes and never change, and who has each home.
+//
+// Whoever wakes a home holds its lease. Each time it is taken its epoch grows, and
+// whatever is written for the home names the epoch: [Store.Intent] before a call starts,
+// [Store.Commit] at the end. Both are one statement that locks the row of the home, so
+// that none under an older epoch comes through: [ErrLost]. So versions never fork, and a
+// holder that was overtaken while it was stopped changes nothing.
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"embed"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"rouse/internal/loopback"
+)
+
+// Schema is the version of the store that this program makes and understands.
+const Schema = 1
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Store is an open connection. One goroutine at a time may use it.
+type Store struct {
+	conn   *pgx.Conn
+	ID     string // of the fleet, "" where there is none yet
+	Schema int    // of the fleet, 0 where there is none yet
+}
+
+// oldest is the oldest Postgres, as server_version_num has it.
+const oldest = 150000
+
+// Open connects to what a DSN names, and looks which fleet is there.
+func Open(ctx context.Context, dsn string) (*Store, error) {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("the DSN cannot be read, want postgres://user@host/database: %w", err)
+	}
+	if err := guarded(c); err != nil {
+		return nil, err
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 20 * time.Second
+	}
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("the fleet's Postgres cannot be reached; look at the DSN, and whether it runs: %w", err)
+	}
+	s := &Store{conn: conn}
+	if err := s.look(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the connection.
+func (s *Store) Close() { _ = s.conn.Close(context.Background()) }
+
+// guarded refuses what would go over a network as it is.
+func guarded(c *pgx.ConnConfig) error {
+	open := func(host string, t *tls.Config) bool {
+		return t == nil && !filepath.IsAbs(host) && !loopback.Is(host)
+	}
+	bad := open(c.Host, c.TLSConfig)
+	for _, f := range c.Fallbacks {
+		bad = bad || open(f.Host, f.TLSConfig)
+	}
+	if bad {
+		return fmt.Errorf("the DSN lets memories and keys go to %s without TLS: add sslmode=verify-full to it (or require, which asks for no certificate)", c.Host)
+	}
+	return nil
+}
+
+// look finds out what is there.
+func (s *Store) look(ctx context.Context) error {
+	var version int
+	var there bool
+	err := s.conn.QueryRow(ctx, `select current_setting('server_version_num')::int, exists (select from pg_namespace n join pg_class c on c.relnamespace = n.oid where nspname = 'rouse' and relname = 'schema')`).Scan(&version, &there)
+	if err == nil && version < oldest {
+		return fmt.Errorf("it is Postgres %d.%d: a fleet needs 15 or later", version/10000, version%10000)
+	}
+	if err == nil && there {
+		err = s.conn.QueryRow(ctx, `select version from rouse.schema`).Scan(&s.Schema)
+	}
+	if err == nil && s.Schema > Schema {
+		return fmt.Errorf("the store has schema %d, and this rouse-fleet knows up to %d: use the newer rouse-fleet", s.Schema, Schema)
+	}
+	if err == nil && s.Schema > 0 {
+		err = s.conn.QueryRow(ctx, `select id from rouse.fleet`).Scan(&s.ID)
+	}
+	return told(err)
+}
+
+// Ready says what must be done before homes are kept here.
+func (s *Store) Ready(ctx context.Context) error {
+	if s.Schema < Schema {
+		return fmt.Errorf("the store has schema %d of %d: make it ready by: rouse-fleet migrate", s.Schema, Schema)
+	}
+	var tenant *string
+	if err := s.conn.QueryRow(ctx, `select rouse.tenant()`).Scan(&tenant); err != nil || tenant != nil {
+		return told(err)
+	}
+	return fmt.Errorf("the login %[1]s is of no tenant; who migrated says which: insert into rouse.members values ('%[1]s', 'main'); grant rouse_worker to %[1]s", s.conn.Config().User)
+}
+
+// Migrate brings the store up to [Schema], in one transaction, and gives what it had. Two
+// at once are one.
+func (s *Store) Migrate(ctx context.Context) (from int, err error) {
+	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('rouse fleet'))`); err != nil {
+			return err
+		}
+		if err := s.look(ctx); err != nil {
+			return err
+		}
+		from = s.Schema
+		for n := from + 1; n <= Schema; n++ {
+			text, err := migrations.ReadFile(fmt.Sprintf("migrations/%04d.sql", n))
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, string(text)); err != nil {
+				return fmt.Errorf("migration %d: %w", n, err)
+			}
+		}
+		_, err := tx.Exec(ctx, `update rouse.schema set version = $1 where version <> $1`, Schema)
+		return err
+	})
+	if err == nil {
+		err = s.look(ctx)
+	}
+	return from, told(err)
+}
+
+// told adds to what Postgres says how to mend it.
+func told(err error) error {
+	var p *pgconn.PgError
+	if !errors.As(err, &p) {
+		return err
+	}
+	switch {
+	case p.Code == "42501":
+		return fmt.Errorf("this login may not do that: migrate as one that owns the database and may create roles, work as one that was granted rouse_worker: %w", err)
+	case strings.HasPrefix(p.Code, "53"):
+		return fmt.Errorf("the fleet's Postgres is out of room or of connections: %w", err)
+	}
+	return err
+}
