@@ -19,7 +19,7 @@ var finished = modeltest.Reply{Action: json.RawMessage(act("done", `{"summary":"
 func (r *rig) pair(first, second *modeltest.Server) *Agent {
 	a, _ := r.agent(unsynced{disk.OS{}})
 	client := func(s *modeltest.Server, name string) Model {
-		m, err := model.NewClient(model.Options{BaseURL: s.URL(), Name: name, Retries: 1, IdleTimeout: 200 * time.Millisecond, Key: "key"})
+		m, err := model.NewClient(model.Options{BaseURL: s.URL(), API: model.Chat, Name: name, Retries: 1, IdleTimeout: 200 * time.Millisecond, Key: "key"})
 		r.must(err)
 		return m
 	}

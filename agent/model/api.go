@@ -42,7 +42,7 @@ func named(api, base string) (root, by string) {
 	return root, api
 }
 
-func isAnthropic(u *url.URL) bool { return u.Hostname() == "api.anthropic.com" }
+func isAnthropic(u *url.URL) bool { return strings.HasSuffix(u.Hostname(), ".anthropic.com") }
 
 // path is where requests go.
 func (f form) path(root string) string {

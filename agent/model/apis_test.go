@@ -16,7 +16,7 @@ import (
 // things are kept of both APIs that have such.
 func thought() model.Request {
 	req := native()
-	kept := `[{"type":"reasoning","encrypted_content":"g="},{"type":"thinking","thinking":"","signature":"E="},"text","call"]`
+	kept := `[{"type":"reasoning","summary":[],"encrypted_content":"g="},{"type":"thinking","thinking":"","signature":"E="},"text","call"]`
 	req.Messages = append([]model.Message{
 		{Role: model.System, Content: "rules"}, {Role: model.User, Content: "go"},
 		{Role: model.Assistant, Content: "look", Kept: json.RawMessage(kept), Calls: []model.Call{call("a", "echo", `{"stream":true}`), call("b", "echo", `{}`)}},
@@ -37,12 +37,12 @@ func TestBodies(t *testing.T) {
 		req               model.Request
 		want              string
 	}{
-		{"responses", "responses", "", thought(), `{"include":["reasoning.encrypted_content"],"input":[{"role":"user","content":"go"},` +
-			`{"type":"reasoning","encrypted_content":"g="},{"role":"assistant","content":"look"},` +
+		{"responses", "responses", "", thought(), `{"include":["reasoning.encrypted_content"],"input":[{"type":"message","role":"user","content":"go"},` +
+			`{"type":"reasoning","summary":[],"encrypted_content":"g="},{"type":"message","role":"assistant","content":"look"},` +
 			`{"type":"function_call","call_id":"a","name":"echo","arguments":"{\"stream\":true}"},{"type":"function_call","call_id":"b","name":"echo","arguments":"{}"},` +
 			`{"type":"function_call_output","call_id":"a","output":"1"},{"type":"function_call_output","call_id":"b","output":"(empty)"},` +
 			`{"type":"function_call","call_id":"c","name":"echo","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"3"},` +
-			`{"role":"user","content":[{"type":"input_text","text":"pictures"},{"type":"input_image","image_url":"data:image/png;base64,cG5n"}]}],` +
+			`{"type":"message","role":"user","content":[{"type":"input_text","text":"pictures"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,cG5n"}]}],` +
 			`"instructions":"rules","max_output_tokens":50,"model":"m","store":false,"stream":true,` +
 			`"tools":[{"description":"says","name":"echo","parameters":` + schema + `,"strict":false,"type":"function"}]}`},
 		{"messages", "messages plain", "", thought(), `{"model":"m","max_tokens":50,"stream":false,"system":[{` + mark + `"text":"rules","type":"text"}],` +
@@ -53,7 +53,7 @@ func TestBodies(t *testing.T) {
 			`{"role":"assistant","content":[{"id":"c","input":{},"name":"echo","type":"tool_use"}]},` +
 			`{"role":"user","content":[{"content":"3","tool_use_id":"c","type":"tool_result"},{` + mark + `"text":"pictures","type":"text"},` +
 			`{"source":{"data":"cG5n","media_type":"image/png","type":"base64"},"type":"image"}]}]}`},
-		{"responses, with style", "responses bare", style, forced, `{"input":[{"role":"user","content":"(empty)"}],"max_output_tokens":9,"model":"m",` +
+		{"responses, with style", "responses bare", style, forced, `{"input":[{"type":"message","role":"user","content":"(empty)"}],"max_output_tokens":9,"model":"m",` +
 			`"reasoning":{"effort":"low","summary":"auto"},"store":false,"stream":true,"temperature":0,"tool_choice":{"name":"echo","type":"function"},` +
 			`"tools":[{"description":"says","name":"echo","parameters":` + schema + `,"strict":false,"type":"function"}],"top_k":3}`},
 		{"messages, with style", "messages", style, forced, `{"messages":[{"role":"user","content":[{"text":"(empty)","type":"text"}]}],"model":"m",` +
@@ -80,7 +80,7 @@ func TestServer(t *testing.T) {
 	for base, want := range map[string]string{
 		"": "https://api.openai.com/v1 ", "https://api.openai.com/v1/": "https://api.openai.com/v1 ",
 		"https://api.anthropic.com": "https://api.anthropic.com/v1 messages", "https://api.anthropic.com/v1": "https://api.anthropic.com/v1 messages",
-		"https://a.example/anthropic": "https://a.example/anthropic/v1 messages", "http://127.0.0.1:1/v1/messages": "http://127.0.0.1:1/v1 messages",
+		"https://anthropic.com.example": "https://anthropic.com.example ", "https://a.example/anthropic": "https://a.example/anthropic/v1 messages", "http://127.0.0.1:1/v1/messages": "http://127.0.0.1:1/v1 messages",
 		"http://127.0.0.1:1/v1/responses": "http://127.0.0.1:1/v1 responses", "http://127.0.0.1:1/v1/chat/completions": "http://127.0.0.1:1/v1 chat",
 	} {
 		if root, by := model.Server(model.Auto, base); root+" "+by != want {

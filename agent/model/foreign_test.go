@@ -2,12 +2,14 @@ package model_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rouse/agent/model"
 )
@@ -21,14 +23,15 @@ func aimock(t *testing.T) string {
 	if _, err := os.Stat(script); err != nil || len(node) == 0 {
 		t.Skip("aimock is not installed: run npm ci --ignore-scripts in tools/mcp/testdata/npm (Linux)")
 	}
-	server := exec.Command(node[0], script, "--strict", "-p", "0", "-f", filepath.Join("testdata", "aimock.json"))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	server := exec.CommandContext(ctx, node[0], script, "--strict", "-p", "0", "-f", filepath.Join("testdata", "aimock.json"))
 	out, err := server.StdoutPipe()
 	if err != nil || server.Start() != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait() // it was killed
+		cancel()
+		_ = server.Wait() // it is killed
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, url, ok := strings.Cut(lines.Text(), "listening on "); ok {

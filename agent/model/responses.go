@@ -42,13 +42,13 @@ func (f form) items(m Message) (list []any) {
 	case m.Role == Result:
 		return []any{openai.ResponseFunctionCallOutput{Type: "function_call_output", CallID: m.Call, Output: said(m.Content)}}
 	case m.Role != Assistant && (len(m.Images) == 0 || f.blind):
-		return []any{openai.ResponseInputMessage{Role: m.Role, Content: said(m.Content)}}
+		return []any{openai.ResponseInputMessage{Type: "message", Role: m.Role, Content: said(m.Content)}}
 	case m.Role != Assistant:
 		parts := []any{openai.ResponseInputText{Type: "input_text", Text: said(m.Content)}}
 		for _, i := range m.Images {
-			parts = append(parts, openai.ResponseInputImage{Type: "input_image", ImageURL: i.url()})
+			parts = append(parts, openai.ResponseInputImage{Type: "input_image", Detail: "auto", ImageURL: i.url()})
 		}
-		return []any{openai.ResponseInputMessage{Role: m.Role, Content: parts}}
+		return []any{openai.ResponseInputMessage{Type: "message", Role: m.Role, Content: parts}}
 	}
 	for _, p := range m.parts("reasoning") {
 		switch {
@@ -57,7 +57,7 @@ func (f form) items(m Message) (list []any) {
 		case p.call != nil:
 			list = append(list, openai.ResponseOutputItem{Type: "function_call", CallID: p.call.ID, Name: p.call.Name, Arguments: string(p.call.Args)})
 		default:
-			list = append(list, openai.ResponseInputMessage{Role: Assistant, Content: p.text})
+			list = append(list, openai.ResponseInputMessage{Type: "message", Role: Assistant, Content: p.text})
 		}
 	}
 	return list
