@@ -87,40 +87,23 @@ func (d *doors) follow(secret string) (cookie string, ok bool) {
 	return d.begin(l.role), true
 }
 
-// role is what who has a token may do, "" for a wrong one. Every one is compared, so that time
-// tells nothing.
-func (d *doors) role(token string) (role Role) {
+// known lets somebody in who has a token. Every one is compared, so that time tells nothing.
+func (d *doors) known(token string) (cookie string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	given := sha256.Sum256([]byte(token))
+	var role Role
 	for r, t := range d.tokens {
 		want := sha256.Sum256([]byte(t))
 		if t != "" && subtle.ConstantTimeCompare(given[:], want[:]) == 1 && (role == "" || r == Act) {
 			role = r
 		}
 	}
-	return role
-}
-
-// known lets somebody in who has a token.
-func (d *doors) known(token string) (cookie string, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	role := d.role(token)
 	if role == "" {
 		return "", false
 	}
 	d.tries--
 	return d.begin(role), true
-}
-
-// knows says whether somebody has a token, as known does, without a session.
-func (d *doors) knows(token string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	ok := d.role(token) != ""
-	if ok {
-		d.tries--
-	}
-	return ok
 }
 
 // try says whether a token may be tried now. It counts as wrong until it is right.

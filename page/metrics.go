@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -30,9 +31,7 @@ func (s *Server) Metrics() (text []byte, err error) {
 			up, err = 0, cmp.Or(err, fmt.Errorf("%s: %w", h.Dir, failed))
 		}
 		all.Add(telemetry.Up, up, telemetry.Home, h.Name)
-		for key, n := range sums.Of(telemetry.Home, h.Name) {
-			all[key] = n
-		}
+		maps.Copy(all, sums.Of(telemetry.Home, h.Name))
 	}
 	return all.Prometheus(), err
 }
@@ -44,7 +43,9 @@ func (s *Server) sendMetrics(w http.ResponseWriter, r *http.Request) {
 			refuse(http.StatusTooManyRequests, "too many tries: wait ten seconds")(w, r)
 			return
 		}
-		if !s.doors.knows(token) {
+		cookie, ok := s.doors.known(token)
+		s.doors.end(cookie) // it needs no session
+		if !ok {
 			refuse(http.StatusUnauthorized, "this is not the token")(w, r)
 			return
 		}

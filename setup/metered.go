@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -32,10 +33,7 @@ func (s *Setup) Metrics(m *telemetry.Meter) (telemetry.Sums, error) {
 	if err := m.Update(s.Home, s.Now()); err != nil {
 		return nil, err
 	}
-	all := telemetry.Sums{}
-	for key, n := range m.Sums {
-		all[key] = n
-	}
+	all := maps.Clone(m.Sums)
 	return all, s.addGauges(all)
 }
 
@@ -97,7 +95,7 @@ func (s *Setup) exporting(hide *redact.Redactor) func() {
 		return nil
 	}
 	e := &telemetry.Exporter{
-		Home: s.Home, URL: c.OTLP, Headers: s.Getenv(c.HeadersEnv), Content: c.Content, Name: filepath.Base(s.Home.Dir), Model: s.ModelName(), Provider: "openai", Version: s.Version,
+		Home: s.Home, URL: c.OTLP, Headers: s.Getenv(c.HeadersEnv), Content: c.Content, Name: filepath.Base(s.Home.Dir), Model: s.ModelName(), Provider: "openai", Timeout: time.Duration(c.Timeout), Version: s.Version,
 		Hide: hide.String, Now: s.Now, Sums: s.Metrics,
 		Incident: func(key, text string) {
 			n := s.notifier(hide)
@@ -117,7 +115,7 @@ func (s *Setup) Unsent() error {
 		return nil
 	}
 	if state := telemetry.ReadState(s.Home); state.Error != "" {
-		return fmt.Errorf("telemetry waits: %s; it is tried again after %s", state.Error, Clock(state.Again))
+		return fmt.Errorf("telemetry waits: %s; it is tried again after %s; check telemetry.otlp and $%s", state.Error, Clock(state.Again), s.Config.Telemetry.HeadersEnv)
 	}
 	return nil
 }

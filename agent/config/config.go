@@ -170,7 +170,7 @@ func Default() Config {
 	c.Approvals.Expire = 3 * day
 	c.Sandbox.Memory, c.Sandbox.Processes = unset, unset
 	c.Serve = Serve{Listen: "127.0.0.1:7373", TokenEnv: "ROUSE_PAGE_TOKEN", ViewTokenEnv: "ROUSE_PAGE_VIEW_TOKEN"}
-	c.Telemetry.HeadersEnv = "OTEL_EXPORTER_OTLP_HEADERS"
+	c.Telemetry = Telemetry{HeadersEnv: "OTEL_EXPORTER_OTLP_HEADERS", Timeout: Duration(time.Second)}
 	c.Tools.MaxOutput = 1 << 30
 	c.Tools.Shell.Timeout = Duration(time.Minute)
 	c.Tools.HTTP.Timeout = Duration(30 * time.Second)
@@ -296,6 +296,7 @@ func (c *Config) checkPositive() error {
 		{"tools.max_output", int64(c.Tools.MaxOutput)},
 		{"tools.shell.timeout", int64(c.Tools.Shell.Timeout)},
 		{"tools.http.timeout", int64(c.Tools.HTTP.Timeout)},
+		{"telemetry.timeout", int64(c.Telemetry.Timeout)},
 		{"notebook.timeout", int64(c.Notebook.Timeout)},
 		{"notebook.idle", int64(c.Notebook.Idle)},
 		{"notebook.max", int64(c.Notebook.Max)},

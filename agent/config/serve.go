@@ -29,6 +29,8 @@ type Telemetry struct {
 	// HeadersEnv names the variable with the headers that it wants: name=value, with
 	// commas between.
 	HeadersEnv string `yaml:"headers_env"`
+	// Timeout is how long a cycle may be late for what is sent after it.
+	Timeout Duration `yaml:"timeout"`
 	// Content says that it gets what models and tools said, too.
 	Content bool `yaml:"content"`
 }

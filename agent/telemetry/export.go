@@ -30,10 +30,13 @@ type Exporter struct {
 	Model    string // the first one that cycles ask, and whose it is
 	Provider string
 	Version  string
+	Timeout  time.Duration // how long a cycle may be late for it
 	Hide     func(string) string
 	Now      func() time.Time
 	Sums     func(*Meter) (Sums, error)
 	Incident func(key, text string) // tells people, once of each key
+
+	wire *http.Transport
 }
 
 // State is how far the exporter is.
@@ -46,9 +49,6 @@ type State struct {
 	Meter   *Meter `json:"meter,omitempty"`
 	Version string `json:"version"`
 }
-
-// patience is how long a cycle may be late for what is sent after it.
-const patience = time.Second
 
 // ReadState is the state of a home, empty where there is none.
 func ReadState(h home.Home) (s State) {
@@ -65,16 +65,19 @@ func (e *Exporter) Export() {
 	if now := e.Now(); now.Before(s.Again) && s.Again.Sub(now) <= maxRest {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), e.Timeout)
 	defer cancel()
+	e.wire = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	defer e.wire.CloseIdleConnections()
 	if s.Meter == nil || s.Version != e.Version {
 		s.Meter, s.Version = &Meter{}, e.Version
 	}
+	before := s.Upto
 	failed := e.sendTraces(ctx, &s)
 	if failed == nil {
 		failed = e.sendMetrics(ctx, s.Meter)
 	}
-	if failed == nil {
+	if failed == nil || ctx.Err() != nil && before != "" && s.Upto != before { // the rest goes on with the next
 		s.Again, s.Tries, s.Error = time.Time{}, 0, ""
 	} else {
 		s.Error = text.Line(e.Hide(failed.Error()), 300)
@@ -182,15 +185,14 @@ func (e *Exporter) post(ctx context.Context, signal string, message object) *fai
 	}
 	for pair := range strings.SplitSeq(e.Headers, ",") {
 		if name, value, ok := strings.Cut(pair, "="); ok {
-			plain, err := url.PathUnescape(strings.TrimSpace(value))
-			if err != nil {
-				plain = value
+			if plain, err := url.PathUnescape(value); err == nil {
+				value = plain
 			}
-			req.Header.Set(strings.TrimSpace(name), plain)
+			req.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
 		}
 	}
 	req.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: e.wire, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err // the text around it repeats the address
@@ -199,31 +201,29 @@ func (e *Exporter) post(ctx context.Context, signal string, message object) *fai
 		return &failure{error: fmt.Errorf("%s cannot be reached: %w", req.URL.Host, err)}
 	}
 	defer res.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	return e.answered(res, body)
+	return answered(res)
 }
 
 // answered is what an answer says of what was sent.
-func (e *Exporter) answered(res *http.Response, body []byte) *failure {
+func answered(res *http.Response) *failure {
 	var said struct {
+		Message        string
 		PartialSuccess struct {
-			RejectedSpans      json.Number
-			RejectedDataPoints json.Number
-			ErrorMessage       string
+			RejectedSpans, RejectedDataPoints json.Number
+			ErrorMessage                      string
 		}
-		Message string
 	}
-	_ = json.Unmarshal(body, &said) // what is no JSON says nothing
-	p := said.PartialSuccess
+	_ = json.NewDecoder(io.LimitReader(res.Body, 64<<10)).Decode(&said) // what is no JSON says nothing
+	host, p := res.Request.URL.Host, said.PartialSuccess
 	if code := res.StatusCode; code >= 300 {
 		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-		bad := slices.Contains([]int{400, 413, 415, 422}, code)
-		return &failure{fmt.Errorf("%s answers %d %s %s", res.Request.URL.Host, code, http.StatusText(code), text.Line(said.Message, 200)), bad, time.Duration(seconds) * time.Second}
+		why := fmt.Errorf("%s answers %s %s", host, res.Status, text.Line(said.Message, 200))
+		return &failure{why, slices.Contains([]int{400, 413, 415, 422}, code), time.Duration(seconds) * time.Second}
 	}
 	spans, _ := p.RejectedSpans.Int64()
 	points, _ := p.RejectedDataPoints.Int64()
-	if rejected := spans + points; rejected > 0 {
-		return &failure{error: fmt.Errorf("%s rejected %d of it: %s", res.Request.URL.Host, rejected, text.Line(p.ErrorMessage, 200)), bad: true}
+	if spans+points > 0 {
+		return &failure{error: fmt.Errorf("%s rejected %d of it: %s", host, spans+points, text.Line(p.ErrorMessage, 200)), bad: true}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r.Exporter = &Exporter{
-		Home: h, URL: web.URL, Headers: "X-Key=a%20b,other=c", Name: "home", Hide: strings.NewReplacer("sesame", "***").Replace,
+		Home: h, URL: web.URL, Headers: "X-Key=a%20b,other=c", Name: "home", Timeout: time.Minute, Hide: strings.NewReplacer("sesame", "***").Replace,
 		Now: func() time.Time { return r.now }, Sums: func(m *Meter) (Sums, error) { m.Day = "2026-04-01"; return Sums{string(Well): 1}, nil },
 		Incident: func(_, text string) { r.told = append(r.told, text) },
 	}
@@ -116,7 +116,7 @@ func TestTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer silent.Close()
-			tries, r.URL = 1, "http://"+silent.Addr().String()
+			tries, r.Timeout, r.URL = 1, time.Millisecond, "http://"+silent.Addr().String()
 		}
 		for range tries {
 			r.Export()
@@ -132,7 +132,7 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("%s: %+v, told %q", name, state, r.told)
 		}
 		r.slept(t, "20260401_090000", "")
-		r.URL, r.reply, r.got = web, func(http.ResponseWriter, *http.Request) {}, nil
+		r.URL, r.Timeout, r.reply, r.got = web, time.Minute, func(http.ResponseWriter, *http.Request) {}, nil
 		r.Export()
 		want := 2 // the new cycle and the metrics
 		if c.later {

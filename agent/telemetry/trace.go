@@ -3,6 +3,7 @@ package telemetry
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
@@ -31,8 +32,6 @@ func attributes(pairs ...any) []object {
 			value["stringValue"] = v
 		case int:
 			value["intValue"] = strconv.Itoa(v)
-		case bool:
-			value["boolValue"] = v
 		case []string:
 			var values []object
 			for _, s := range v {
@@ -73,7 +72,6 @@ func traceOf(cycle string, w *journal.Wake) (trace, root string) {
 // spansOf are those of a cycle, none where it is not over.
 func (e *Exporter) spansOf(cycle string) ([]object, error) {
 	t := tracing{Exporter: e, open: map[string]object{}, model: e.Model}
-	over := false
 	for ev, err := range e.events(e.Home.Journal(cycle)) {
 		if err != nil {
 			return nil, err
@@ -83,15 +81,16 @@ func (e *Exporter) spansOf(cycle string) ([]object, error) {
 		case *journal.Wake:
 			t.wake(cycle, ev.Time, d)
 		case *journal.Sleep:
-			over = true
-			t.sleep(d)
+			if t.root != nil && t.root["endTimeUnixNano"] == nil { // more of them are a person's
+				t.sleep(d)
+			}
 		default:
 			if t.root != nil {
 				t.take(d, ev.Time)
 			}
 		}
 	}
-	if !over || t.root == nil {
+	if t.root["endTimeUnixNano"] == nil {
 		return nil, nil
 	}
 	return append(t.spans, t.root), nil
@@ -110,11 +109,9 @@ func (e *Exporter) events(path string) iter.Seq2[journal.Event, error] {
 }
 
 func (t *tracing) wake(cycle string, at time.Time, d *journal.Wake) {
-	id := ""
-	t.trace, id = traceOf(cycle, d)
-	name := t.Name
-	t.root = object{"traceId": t.trace, "spanId": id, "name": Invoke + " " + name, "kind": 1, "startTimeUnixNano": nanos(at),
-		"attributes": attributes(Operation, Invoke, Agent, name, Cycle, cycle)}
+	trace, id := traceOf(cycle, d)
+	t.trace, t.root = trace, object{"traceId": trace, "spanId": id, "name": Invoke + " " + t.Name, "kind": 1, "startTimeUnixNano": nanos(at),
+		"attributes": attributes(Operation, Invoke, Agent, t.Name, Cycle, cycle)}
 	if before, err := journal.First(t.Home.Journal(d.Settled)); d.Settled != "" && err == nil {
 		if w, ok := before.Data.(*journal.Wake); ok {
 			trace, span := traceOf(d.Settled, w)
@@ -127,11 +124,7 @@ func (t *tracing) sleep(d *journal.Sleep) {
 	for _, s := range t.open { // whose end nobody saw
 		t.end(s, t.last, "unknown")
 	}
-	why := ""
-	if d.Exit != 0 {
-		why = d.Outcome
-	}
-	t.end(t.root, t.last, why, Outcome, d.Outcome, Task, d.Task, Exit, d.Exit, Input, t.used.Input, Output, t.used.Output)
+	t.end(t.root, t.last, unless(d.Exit == 0, d.Outcome), Outcome, d.Outcome, Task, d.Task, Exit, d.Exit, Input, t.used.Input, Output, t.used.Output)
 }
 
 // begin begins a span below the root; beyond maxSpans it leads nowhere.
@@ -151,6 +144,14 @@ func (t *tracing) end(s object, at time.Time, why string, pairs ...any) {
 	if why != "" {
 		s["status"] = object{"code": 2}
 	}
+}
+
+// unless is a word for what did not go well.
+func unless(well bool, word string) string {
+	if well {
+		return ""
+	}
+	return word
 }
 
 // text is what may be sent of a text.
@@ -174,21 +175,17 @@ func (t *tracing) take(data journal.Payload, at time.Time) {
 		s := t.ended("reply", Chat, at, d.Ms)
 		s["name"] = Chat + " " + t.model
 		t.used.Input, t.used.Output = t.used.Input+d.Usage.Input, t.used.Output+d.Usage.Output
-		t.end(s, at, "", Model, t.model, Input, d.Usage.Input, Output, d.Usage.Output, Cached, d.Usage.Cached, Finish, []string{d.Finish}, Messages, t.text(d.Text))
+		t.end(s, at, "", Model, t.model, Input, d.Usage.Input, Output, d.Usage.Output, Cached, d.Usage.Cached, Finish, []string{d.Finish})
+		if t.Content {
+			said, _ := json.Marshal([]object{{"role": "assistant", "parts": []object{{"type": "text", "content": t.text(d.Text)}}}})
+			t.end(s, at, "", Messages, string(said))
+		}
 	case *journal.Intent:
 		t.open[fmt.Sprint(d.Step)] = t.begin(Execute+" "+d.Tool, 1, at, Operation, Execute, Tool, d.Tool, Step, d.Step, Effect, d.Effect, Arguments, t.text(string(d.Args)))
 	case *journal.Result:
-		why := ""
-		if !d.OK {
-			why = "tool_error"
-		}
-		t.end(t.ended(fmt.Sprint(d.Step), Execute+" "+d.Tool, at, d.Ms, Operation, Execute, Tool, d.Tool, Step, d.Step), at, why, Result, t.text(string(d.Content)+d.Error))
+		t.end(t.ended(fmt.Sprint(d.Step), Execute+" "+d.Tool, at, d.Ms, Operation, Execute, Tool, d.Tool, Step, d.Step), at, unless(d.OK, "tool_error"), Result, t.text(string(d.Content)+d.Error))
 	case *journal.Checked:
-		why := ""
-		if !d.OK {
-			why = "check_failed"
-		}
-		t.end(t.ended("", Check+" "+d.Kind, at, d.Ms, Kind, d.Kind, By, d.By), at, why, Seen, t.text(d.Seen))
+		t.end(t.ended("", Check+" "+d.Kind, at, d.Ms, Kind, d.Kind, By, d.By), at, unless(d.OK, "check_failed"), Seen, t.text(d.Seen))
 	}
 }
 
