@@ -12,6 +12,8 @@ trap 'rm -rf "$work"' EXIT
 umask 022
 export LC_ALL=C TZ=UTC CGO_ENABLED=0 GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 GORISCV64=rva20u64
 
+printf '[safe]\n\tdirectory = *\n' >"$work/gitconfig" # whoever owns the clone; and no settings of whoever builds
+export GIT_CONFIG_GLOBAL=$work/gitconfig
 git clone -q "$root" "$work/src"
 cd "$work/src"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)

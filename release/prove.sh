@@ -11,7 +11,8 @@ trap '[ -z "$installed" ] || dpkg --purge rouse; chmod -R u+w "$work"; rm -rf "$
 fail() { echo "release: $*" >&2; exit 1; }
 
 release/build.sh "$work/one" $targets
-git clone -q . "$work/clone"
+printf '[safe]\n\tdirectory = *\n' >"$work/gitconfig"
+GIT_CONFIG_GLOBAL=$work/gitconfig git clone -q . "$work/clone"
 (
 	[ -n "$targets" ] || export GOCACHE=$work/cache
 	umask 077
