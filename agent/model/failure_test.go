@@ -48,6 +48,7 @@ func TestBadBodies(t *testing.T) {
 		{"only comments", strings.Repeat(": ping\n\n", 400), "reply ended without a finish reason", true},
 		{"cut in an event", stream(content) + `data: {"id":"x","choi`, "reply ended without a finish reason", true},
 		{"cut before the last line break", stream(content) + "data: " + finish, "reply ended without a finish reason", true},
+		{"plain, with prose behind", `{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]} bye`, "not what a chat completion looks like", true},
 		{"NUL", stream(delta("{\"content\":\"a\x00b\"}"), finish), "not what a chat completion looks like", true},
 		{"depth 1e5", stream(delta(`{"content":`+strings.Repeat("[", 100_000)), finish), "exceeded max depth", true},
 		{"a million choices", `{"choices":[` + strings.Repeat("{},", 1<<20) + `{}]}`, "one event of the reply holds more than 65536 objects", false},
