@@ -63,6 +63,10 @@ func TestBodies(t *testing.T) {
 			`"output_config":{"effort":"max"},"stream":true,"thinking":{"type":"adaptive"}}`},
 		{"messages, no thinking", "messages", `{"reasoning_effort":"none"}`, model.Request{}, `{"max_tokens":50,"messages":[],"model":"m",` +
 			`"stream":true,"thinking":{"type":"disabled"}}`},
+		{"chat", "", "", native(), `{"model":"m","messages":[{"role":"user","content":"go"},{"role":"assistant",` +
+			`"tool_calls":[{"id":"a","type":"function","function":{"name":"echo","arguments":"{\"x\":1}"}}]},{"role":"tool","content":"{\"step\":1,\"ok\":true}","tool_call_id":"a"},` +
+			`{"role":"user","content":[{"type":"text","text":"pictures"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}],"max_tokens":50,"stream":true,` +
+			`"tools":[{"function":{"name":"echo","description":"says","parameters":` + schema + `},"type":"function"}],"stream_options":{"include_usage":true}}`},
 		{"chat, with style", "bare", style, model.Request{Messages: thought().Messages[1:3]}, `{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":"look",` +
 			`"tool_calls":[{"id":"a","type":"function","function":{"name":"echo","arguments":"{\"stream\":true}"}},{"id":"b","type":"function","function":{"name":"echo","arguments":"{}"}}]}],` +
 			`"model":"m","reasoning":{"summary":"auto"},"reasoning_effort":"low","stream":true,"temperature":0,"top_k":3}`},

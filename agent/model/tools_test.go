@@ -3,33 +3,12 @@ package model_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"rouse/agent/model"
 	"rouse/agent/model/modeltest"
 )
-
-// asked is what a native request looks like on the wire.
-type asked struct {
-	Messages []struct {
-		Role    string
-		Content any
-		Call    string `json:"tool_call_id"`
-		Calls   []struct {
-			ID, Type string
-			Function struct{ Name, Arguments string }
-		} `json:"tool_calls"`
-	}
-	Tools []struct {
-		Type     string
-		Function struct {
-			Name, Description string
-			Parameters        json.RawMessage
-		}
-	}
-}
 
 func native() model.Request {
 	return model.Request{
@@ -40,34 +19,6 @@ func native() model.Request {
 			{Role: model.User, Content: "pictures", Images: []model.Image{{Type: "image/png", Data: []byte("png")}}},
 		},
 		Tools: []model.Tool{{Name: "echo", Description: "says", Parameters: json.RawMessage(`{"type":"object","properties":{"z":{},"a":{}}}`)}},
-	}
-}
-
-func TestNativeRequest(t *testing.T) {
-	s := modeltest.New(modeltest.Reply{Action: json.RawMessage(`{"tool":"echo","args":{"a":"b"}}`)})
-	reply, err := newClient(t, s, model.Options{}).Reply(t.Context(), native())
-	if err != nil || len(reply.Calls) != 1 || reply.Calls[0].Name != "echo" || string(reply.Calls[0].Args) != `{"a":"b"}` {
-		t.Fatalf("%+v, %v", reply, err)
-	}
-	var got asked
-	if err := json.Unmarshal(s.Requests()[0].Body, &got); err != nil {
-		t.Fatal(err)
-	}
-	if c := got.Messages[1].Calls; len(c) != 1 || c[0].ID != "a" || c[0].Type != "function" || c[0].Function.Arguments != `{"x":1}` {
-		t.Errorf("calls %+v", c)
-	}
-	if m := got.Messages[2]; m.Role != "tool" || m.Call != "a" || m.Content != `{"step":1,"ok":true}` {
-		t.Errorf("result %+v", m)
-	}
-	parts := []any{
-		map[string]any{"type": "text", "text": "pictures"},
-		map[string]any{"type": "image_url", "image_url": map[string]any{"url": "data:image/png;base64,cG5n"}},
-	}
-	if diff := cmp.Diff(any(parts), got.Messages[3].Content); diff != "" {
-		t.Error(diff)
-	}
-	if f := got.Tools[0].Function; f.Name != "echo" || f.Description != "says" || string(f.Parameters) != string(native().Tools[0].Parameters) {
-		t.Errorf("tool %+v", f)
 	}
 }
 
@@ -117,9 +68,8 @@ func TestRefusedImages(t *testing.T) {
 	if err != nil || reply.Text != "I see" {
 		t.Fatalf("%+v, %v", reply, err)
 	}
-	var got asked
-	if err := json.Unmarshal(s.Requests()[1].Body, &got); err != nil || got.Messages[3].Content != "pictures" {
-		t.Errorf("%v: %+v", err, got.Messages[3])
+	if sent := string(s.Requests()[1].Body); !strings.Contains(sent, `{"role":"user","content":"pictures"}`) {
+		t.Error(sent)
 	}
 }
 
