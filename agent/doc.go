@@ -55,6 +55,7 @@
 //   - agent/budget, agent/notify, agent/pause, agent/retention and agent/schedule
 //     are for a home that is left alone; unattended.go calls them. agent/trust tells
 //     what another hand has changed since the last cycle.
+//   - agent/telemetry makes of journals what others' monitoring reads: metrics and traces.
 //   - journal is the record of a cycle, in which the dispatcher writes
 //     too; it knows nothing of either. agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three

@@ -81,13 +81,6 @@ func (h Home) ReadRules() (string, error) {
 // Config is the configuration.
 func (h Home) Config() string { return filepath.Join(h.Dir, "rouse.yaml") }
 
-// Schema is the form of the configuration, for editors, and SchemaFile its name, which
-// the first line of a new configuration has.
-func (h Home) Schema() string { return filepath.Join(h.Dir, SchemaFile) }
-
-// SchemaFile is the name of [Home.Schema].
-const SchemaFile = "rouse.schema.json"
-
 // Memory is the folder of the state and its snapshots.
 func (h Home) Memory() string { return filepath.Join(h.Dir, "scratchpad") }
 

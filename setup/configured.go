@@ -8,10 +8,8 @@ import (
 	"os"
 	"slices"
 
-	"rouse"
 	"rouse/agent/config"
 	"rouse/home"
-	"rouse/internal/disk"
 	"rouse/internal/vault"
 )
 
@@ -39,13 +37,4 @@ func (s *Setup) Shown(key string) []config.Value {
 		list[i].Value = []byte(hide.String(string(list[i].Value)))
 	}
 	return list
-}
-
-// WriteSchema puts the schema of rouse.yaml, as this program knows it, into a home.
-func WriteSchema(h home.Home) error {
-	data, err := rouse.Template.ReadFile(home.SchemaFile)
-	if err != nil {
-		return err
-	}
-	return disk.Replace(disk.OS{}, h.Schema(), data, 0o600)
 }

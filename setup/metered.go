@@ -73,17 +73,14 @@ func (s *Setup) addSlotGauges(all telemetry.Sums) error {
 	}
 	const day = 24 * time.Hour
 	slots, err := s.Slots().Newest(int(day / time.Minute))
-	late := -1.0
 	for _, r := range slots {
 		if began, err := time.ParseInLocation(home.CycleForm, r.Cycle, time.Local); err == nil {
-			late = max(0, began.Sub(r.Slot).Seconds())
+			delete(all, string(telemetry.Lateness)) // that of an earlier one
+			all.Add(telemetry.Lateness, max(0, began.Sub(r.Slot).Seconds()))
 		}
 		if s.Now().Sub(r.Slot) < day {
 			all.Add(telemetry.SlotsOver, float64(r.N()), telemetry.Status, string(r.Status))
 		}
-	}
-	if late >= 0 {
-		all.Add(telemetry.Lateness, late)
 	}
 	return err
 }

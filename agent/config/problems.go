@@ -41,7 +41,7 @@ func Problems(path string, data []byte, getenv func(string) string, more func(Co
 			top := blank(rest, parse(data), p.Line)
 			dependedOn = dependedOn || oneOf(top, "posture", "notify", "tools") // by other keys
 		}
-		if dependedOn || bytes.Equal(rest, data) {
+		if dependedOn || bytes.Equal(rest, data) || parse(rest) == nil { // it may be that an anchor went
 			break
 		}
 		data = rest
@@ -72,6 +72,7 @@ func problems(said string, lines []string) (list []Problem) {
 					p.Column = 1 + len([]rune(line[:at]))
 				}
 			}
+			p.Column = max(p.Column, 1)
 		}
 		list = append(list, p)
 	}

@@ -34,21 +34,15 @@ type forms struct {
 
 func newForms(t *testing.T) *forms {
 	var v any
-	f := &forms{template: parse(regexp.MustCompile(`(?m)^# ?( *[a-z_]+:)`).ReplaceAll(readFile(t, "../../rouse.yaml"), []byte("$1")))}
-	err := yaml.Unmarshal(readFile(t, "testdata/forms.yaml"), &v)
+	text, _ := os.ReadFile("../../rouse.yaml")
+	f := &forms{template: parse(regexp.MustCompile(`(?m)^# ?( *[a-z_]+:)`).ReplaceAll(text, []byte("$1")))}
+	text, _ = os.ReadFile("testdata/forms.yaml")
+	err := yaml.Unmarshal(text, &v)
 	data, _ := json.Marshal(v)
 	if failed := json.Unmarshal(data, f); err != nil || failed != nil || f.template == nil {
 		t.Fatal(err, failed)
 	}
 	return f
-}
-
-func readFile(t *testing.T, name string) []byte {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // words are those that a comment begins with, between bars; one may be explained.
@@ -133,7 +127,7 @@ func TestSchema(t *testing.T) {
 	if *update {
 		_ = os.WriteFile(schemaFile, b.Bytes(), 0o644)
 	}
-	if !bytes.Equal(readFile(t, schemaFile), b.Bytes()) {
+	if held, _ := os.ReadFile(schemaFile); !bytes.Equal(held, b.Bytes()) {
 		t.Error("rouse.schema.json is stale; write it: go test ./agent/config -run Schema -update")
 	}
 	resolved, err := schema.Resolve(nil)
@@ -143,7 +137,11 @@ func TestSchema(t *testing.T) {
 	scripts, _ := filepath.Glob("../../cmd/rouse/testdata/script/*.txtar")
 	tried := 0
 	for _, script := range scripts {
-		for _, file := range txtar.Parse(readFile(t, script)).Files {
+		all, err := txtar.ParseFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range all.Files {
 			var v any
 			if !strings.HasSuffix(file.Name, ".yaml") || yaml.Unmarshal(file.Data, &v) != nil || v == nil {
 				continue

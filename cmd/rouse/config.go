@@ -20,7 +20,7 @@ func (a *app) newConfig() *cobra.Command {
 		Long: `Check rouse.yaml, say what holds in this home and why, and tell editors the form of its files.
 docs/configuration.md tells of all keys.
 
-Exit codes: 0, 1 if a file could not be written, 2 usage, or something in the file cannot be meant.`,
+Exit codes: 0, 2 usage, or something in the file cannot be meant.`,
 	}
 	c.AddCommand(a.newConfigCheck(), a.newConfigShow(), a.newConfigSchema())
 	return c
@@ -82,26 +82,16 @@ rouse.yaml, a variable of the environment or of .env, the posture, or else it is
 }
 
 func (a *app) newConfigSchema() *cobra.Command {
-	write := false
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of rouse.yaml",
 		Long: `Print the JSON Schema of rouse.yaml; its definitions approvals and check are those of approvals.yaml and of a
-check. With --write it is put into the home, where editors look for it: the first line of a new rouse.yaml
-names it. Do so after an upgrade.`,
+check. Editors look for it where the first line of a new rouse.yaml says: put it there after an upgrade.`,
+		Example: "  rouse config schema >rouse.schema.json",
 		RunE: func(*cobra.Command, []string) error {
-			if write {
-				h, err := a.openHome()
-				if err == nil {
-					err = setup.WriteSchema(h)
-				}
-				return err
-			}
-			data, err := rouse.Template.ReadFile(home.SchemaFile)
+			data, err := rouse.Template.ReadFile("rouse.schema.json")
 			fmt.Fprintf(a.stdout, "%s", data)
 			return err
 		},
 	}
-	c.Flags().BoolVar(&write, "write", false, "put it into the home")
-	return c
 }
