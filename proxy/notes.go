@@ -84,5 +84,8 @@ func (p *Proxy) note(r *request, note string) {
 // calls and notes. The context of [Proxy.Handler] has ended.
 func (p *Proxy) Close() error {
 	p.running.Wait()
+	if p.Plain {
+		return nil
+	}
 	return p.Notes.write(record{Event: "end", counts: &counts{p.calls.Load(), p.empty.Load(), p.parked.Load()}})
 }

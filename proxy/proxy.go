@@ -44,6 +44,8 @@ type Proxy struct {
 	URL *url.URL
 	// Header is added to each request to that.
 	Header http.Header
+	// Plain passes everything on as it is: for servers of Rouse's own, over HTTP.
+	Plain bool
 	// Mode says whether tools get the parameter for notes, and Notes keeps these.
 	Mode  tools.NoteMode
 	Notes Log

@@ -59,6 +59,9 @@ func (s *session) client(text []byte) passed {
 	case method == "" || key == "":
 		return passed{forward: text}
 	}
+	if s.p.Plain && method != "initialize" {
+		method = "" // of nothing that is changed
+	}
 	r := request{id: id, method: method}
 	params := o.Sub("params")
 	if method == "tools/call" {
