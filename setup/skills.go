@@ -3,7 +3,6 @@ package setup
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -33,14 +32,8 @@ type Skill struct {
 	off    error // unless it is on
 }
 
-// States of a skill. One that is new or changed waits for a person.
-const (
-	SkillOn      = "on"
-	SkillNew     = "new"
-	SkillChanged = "changed"
-	SkillGone    = "gone"
-	SkillBroken  = "broken"
-)
+// SkillOn is the state of a skill that is none of new, changed, gone and broken.
+const SkillOn = "on"
 
 // skillFolders are those in which skills are.
 func (s *Setup) skillFolders() (dirs []string) {
@@ -66,7 +59,7 @@ func (s *Setup) skills(accepted map[string]journal.TrustedSkill, all bool) (list
 	for _, name := range slices.Sorted(maps.Keys(accepted)) {
 		if !slices.ContainsFunc(list, func(k Skill) bool { return k.Name == name }) {
 			off := fmt.Errorf("the skill %s is off, as its folder is gone; put it back, or run rouse skills accept %[1]s to forget it", name)
-			list = append(list, Skill{Name: name, State: SkillGone, Origin: accepted[name].From, Problems: []string{}, off: off})
+			list = append(list, Skill{Name: name, State: "gone", Origin: accepted[name].From, Problems: []string{}, off: off})
 		}
 	}
 	return list
@@ -78,11 +71,11 @@ func skillOf(dir string, pin journal.TrustedSkill) Skill {
 	k := Skill{Name: l.Name, Description: l.Description, State: SkillOn, Origin: pin.From, Folder: dir, Files: len(l.Files), Bytes: l.Bytes, Problems: l.Problems, loaded: l}
 	switch {
 	case err != nil:
-		k.State, k.Problems, k.off = SkillBroken, append(k.Problems, err.Error()), fmt.Errorf("%w, so that it is off", err)
+		k.State, k.Problems, k.off = "broken", append(k.Problems, err.Error()), fmt.Errorf("%w, so that it is off", err)
 	case pin.Hash == "":
-		k.State = SkillNew
+		k.State = "new"
 	case pin.Hash != l.Hash:
-		k.State, k.off = SkillChanged, fmt.Errorf("the skill %s is off, as its files are not those that were accepted; look at %s and run rouse skills accept %[1]s", k.Name, dir)
+		k.State, k.off = "changed", fmt.Errorf("the skill %s is off, as its files are not those that were accepted; look at %s and run rouse skills accept %[1]s", k.Name, dir)
 	}
 	return k
 }
@@ -102,10 +95,11 @@ func (s *Setup) skillBox(ctx context.Context, host agent.Host) (b agent.Box) {
 	for _, k := range s.skills(host.Skills, false) {
 		if k.off == nil {
 			on = append(on, k.loaded)
-			continue
+		} else {
+			b.Problems = append(b.Problems, k.off.Error())
 		}
-		b.Problems, b.Waiting = append(b.Problems, k.off.Error()), append(b.Waiting, k.off.Error())
 	}
+	b.Waiting = b.Problems
 	if len(on) > 0 {
 		b.Tools = []tools.Tool{skill.Tool(on)}
 	}
@@ -116,13 +110,11 @@ func (s *Setup) skillBox(ctx context.Context, host agent.Host) (b agent.Box) {
 func (s *Setup) AcceptSkill(name string) (Skill, error) {
 	list := s.Skills()
 	i := slices.IndexFunc(list, func(k Skill) bool { return k.Name == name })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return Skill{}, fmt.Errorf("there is no skill %.80q; rouse skills list shows those that are there", name)
-	case list[i].State == SkillBroken:
+	}
+	if list[i].State == "broken" {
 		return Skill{}, list[i].off
-	case !skill.ValidName(name):
-		return Skill{}, errors.New("a skill's folder has small letters, digits and single hyphens in its name; rename it")
 	}
 	return s.pinSkill(list[i], cmp.Or(list[i].Origin, list[i].Folder))
 }
@@ -132,7 +124,7 @@ func (s *Setup) pinSkill(k Skill, from string) (Skill, error) {
 	err := trust.Accept(s.Home, disk.OS{}, func(t *journal.Trust) {
 		pins := map[string]journal.TrustedSkill{}
 		maps.Copy(pins, t.Skills)
-		if delete(pins, k.Name); k.State != SkillGone {
+		if delete(pins, k.Name); k.State != "gone" {
 			pins[k.Name] = journal.TrustedSkill{Hash: k.loaded.Hash, From: from}
 			k.State, k.Origin = SkillOn, from
 		}

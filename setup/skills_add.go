@@ -29,11 +29,12 @@ func (s *Setup) AddSkill(ctx context.Context, source string) (Skill, error) {
 	dir, err := filepath.Abs(source)
 	from := dir
 	if info, failed := os.Stat(source); err == nil && (failed != nil || !info.IsDir()) {
-		var top string
-		if top, err = os.MkdirTemp("", "rouse-skill-"); err == nil {
-			defer os.RemoveAll(top)
-			dir, from, err = s.clone(ctx, top, source)
+		top, failed := os.MkdirTemp("", "rouse-skill-")
+		if failed != nil {
+			return Skill{}, failed
 		}
+		defer os.RemoveAll(top)
+		dir, from, err = s.clone(ctx, top, source)
 	}
 	if err == nil {
 		dir, err = s.copySkill(dir)
@@ -49,29 +50,26 @@ func (s *Setup) AddSkill(ctx context.Context, source string) (Skill, error) {
 func (s *Setup) copySkill(dir string) (to string, err error) {
 	k, err := skill.Load(dir)
 	if in := skill.Find(dir, filepath.Join(dir, filepath.Base(s.Home.Skills()))); err != nil && len(in) > 0 {
-		return "", fmt.Errorf("there is no %s; name a folder below that has one: %s", skill.Main, text.Join(in, ", ", func(d string) string { return strings.TrimPrefix(d, dir+"/") }))
+		err = fmt.Errorf("there is no %s; name a folder below that has one: %s", skill.Main, text.Join(in, ", ", func(d string) string { return strings.TrimPrefix(d, dir+"/") }))
 	}
-	name := k.Named
-	if !skill.ValidName(name) {
-		name = k.Name
-	}
-	to = filepath.Join(s.Home.Skills(), name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case !skill.ValidName(name):
-		return "", fmt.Errorf("skill %.80q: its name is none: use small letters, digits and single hyphens", k.Named)
-	case disk.Exists(to):
+	}
+	name := k.Name
+	if skill.ValidName(k.Named) {
+		name = k.Named
+	}
+	if to = filepath.Join(s.Home.Skills(), name); disk.Exists(to) {
 		return "", fmt.Errorf("%s is there already; to have the other one, remove that folder first", to)
 	}
 	half := filepath.Join(s.Home.Skills(), ".half", name)
 	defer os.RemoveAll(filepath.Dir(half))
-	for _, f := range k.Files {
-		path, perm := filepath.Join(half, f.Path), os.FileMode(0o644)
-		if f.Exec {
-			perm = 0o755
+	for _, name := range k.Files {
+		path, perm := filepath.Join(half, name), os.FileMode(0o644)
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			perm |= info.Mode() & 0o111
 		}
-		data, err := os.ReadFile(filepath.Join(dir, f.Path))
+		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err := cmp.Or(err, disk.OS{}.MkdirAll(filepath.Dir(path), 0o755), disk.Replace(disk.OS{}, path, data, perm)); err != nil {
 			return "", err
 		}
@@ -91,32 +89,21 @@ func (s *Setup) clone(ctx context.Context, top, source string) (dir, from string
 	if part == nil || part[3] != "" && !filepath.IsLocal(part[3]) {
 		return "", "", fmt.Errorf("%.200q: write a folder, or ADDRESS#REF//FOLDER of a repository", source)
 	}
-	address, dir := part[1], filepath.Join(top, "skill")
-	var commit string
-	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "fetch", "-q", "--depth", "1", "--", address, cmp.Or(part[2], "HEAD")}, {"-C", dir, "checkout", "-q", "FETCH_HEAD"}, {"-C", dir, "rev-parse", "HEAD"}} {
-		if commit, err = s.git(ctx, args...); err != nil {
-			return "", "", err
-		}
+	var out, failed bytes.Buffer
+	dir = filepath.Join(top, "skill")
+	exit, err := s.Runner().Run(ctx, proc.Command{
+		Argv: []string{"sh", "-c", gitFetch, "sh", dir, part[1], cmp.Or(part[2], "HEAD")}, Stdout: &out, Stderr: &failed, Timeout: 5 * time.Minute, MaxOutput: 1 << 20,
+		Env: []string{"GIT_TERMINAL_PROMPT=0", "SSH_AUTH_SOCK=" + s.Getenv("SSH_AUTH_SOCK")}, // of the person who asks
+	})
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("git, for the skill: %v: %s", exit, text.Brief(failed.String(), 400))
 	}
-	if u, err := url.Parse(address); err == nil && u.User != nil {
+	if u, failed := url.Parse(part[1]); failed == nil && u.User != nil {
 		u.User = nil
-		address = u.String()
+		part[1] = u.String()
 	}
-	return filepath.Join(dir, part[3]), strings.TrimSuffix(address+"#"+commit+"//"+part[3], "//"), nil
+	return filepath.Join(dir, part[3]), strings.TrimSuffix(part[1]+"#"+strings.TrimSpace(out.String())+"//"+part[3], "//"), err
 }
 
-// git runs it, with the keys of the person who asked, and gives what it says.
-func (s *Setup) git(ctx context.Context, args ...string) (string, error) {
-	var out, failed bytes.Buffer
-	exit, err := s.Runner().Run(ctx, proc.Command{
-		Argv: append([]string{"git"}, args...), Stdout: &out, Stderr: &failed, Timeout: 5 * time.Minute, MaxOutput: 1 << 20,
-		Env: []string{"GIT_TERMINAL_PROMPT=0", "SSH_AUTH_SOCK=" + s.Getenv("SSH_AUTH_SOCK")},
-	})
-	if err != nil {
-		return "", fmt.Errorf("git, which fetches skills, does not start; install it, or name a folder: %w", err)
-	}
-	if !exit.OK() {
-		return "", fmt.Errorf("git, for the skill: %v: %s", exit, text.Brief(failed.String(), 400))
-	}
-	return strings.TrimSpace(out.String()), nil
-}
+// gitFetch fetches one commit, and says which.
+const gitFetch = `git init -q "$1" && cd "$1" && git fetch -q --depth 1 -- "$2" "$3" && git checkout -q FETCH_HEAD && git rev-parse HEAD`

@@ -160,10 +160,8 @@ func (s *Setup) addDistrust(st *Standing, newest string) error {
 	for _, changed := range k.Check(f) {
 		st.problem(changed)
 	}
-	if accepted := k.Skills(); len(accepted) > 0 {
-		for _, skill := range s.skills(accepted, false) {
-			st.problem(skill.off)
-		}
+	for _, skill := range s.skills(k.Skills(), false) {
+		st.problem(skill.off)
 	}
 	if len(f.Servers) == 0 {
 		return nil

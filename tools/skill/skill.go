@@ -8,6 +8,7 @@ package skill
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ type Skill struct {
 	Name        string // of the folder
 	Named       string // what the front matter says, which should be the same
 	Description string
-	Files       []File // sorted by path
+	Files       []string // sorted, with slashes
 	Bytes       int64
 	Hash        string // of all files
 	// Problems are what the format does not allow, and where people would not see what a
@@ -51,13 +52,6 @@ type Skill struct {
 	Problems []string
 
 	body string
-}
-
-// File is one of a skill.
-type File struct {
-	Path string // in the skill, with slashes
-	Exec bool
-	Sum  string // SHA-256
 }
 
 // Find gives the folders of skills in these folders, by name; of two with one name the
@@ -87,10 +81,10 @@ func Load(dir string) (s Skill, err error) {
 	root, err := os.OpenRoot(dir)
 	if err == nil {
 		defer root.Close()
-		err = s.read(root)
+		err = cmp.Or(s.read(root), s.parse())
 	}
-	if err == nil {
-		err = s.parse()
+	if !ValidName(s.Name) {
+		err = errors.New("its folder's name is none for a skill: use small letters, digits and single hyphens")
 	}
 	if err != nil {
 		err = fmt.Errorf("skill %.80q: %w", s.Name, err)
@@ -112,27 +106,25 @@ func (s *Skill) read(root *os.Root) error {
 		case len(s.Files) == maxFiles:
 			return fmt.Errorf("more than %d files", maxFiles)
 		}
-		f, err := s.hash(root, path)
-		s.Files = append(s.Files, f)
-		fmt.Fprintf(all, "%q %v %s\n", f.Path, f.Exec, f.Sum)
-		return err
+		s.Files = append(s.Files, path)
+		return s.hash(root, path, all)
 	})
 	s.Hash = fmt.Sprintf("%x", all.Sum(nil))
 	return err
 }
 
-func (s *Skill) hash(root *os.Root, path string) (File, error) {
-	f := File{Path: path}
+// hash adds a file to the hash of all.
+func (s *Skill) hash(root *os.Root, path string, all io.Writer) error {
 	info, err := root.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("is no regular file")
 	}
 	if err != nil { // as of a link that leads out
-		return f, fmt.Errorf("%.200q: %w", path, err)
+		return fmt.Errorf("%.200q: %w", path, err)
 	}
 	file, err := root.Open(path)
 	if err != nil {
-		return f, err
+		return err
 	}
 	defer file.Close()
 	sum, begin := sha256.New(), bytes.Buffer{}
@@ -144,9 +136,9 @@ func (s *Skill) hash(root *os.Root, path string) (File, error) {
 	if s.Bytes > maxBytes || path == Main && n >= maxText {
 		err = fmt.Errorf("%.200q is too large: a skill has %d MiB at most, and its %s %d KiB", path, maxBytes>>20, Main, maxText>>10)
 	}
-	f.Exec, f.Sum = info.Mode()&0o111 != 0, fmt.Sprintf("%x", sum.Sum(nil))
+	fmt.Fprintf(all, "%q %v %x\n", path, info.Mode()&0o111 != 0, sum.Sum(nil))
 	s.look(path, begin.Bytes())
-	return f, err
+	return err
 }
 
 // look notes the first character of a text that people do not see.
@@ -154,10 +146,9 @@ func (s *Skill) look(path string, data []byte) {
 	if !utf8.Valid(data[:len(data)-text.Incomplete(data)]) || bytes.IndexByte(data, 0) >= 0 {
 		return
 	}
-	const joiner = '\u200d' // of pictures
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	i := bytes.IndexFunc(data, func(r rune) bool {
-		return r != joiner && unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !strings.ContainsRune("\n\r\t\f\x1b", r)
+		return r != '\u200d' && unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !strings.ContainsRune("\n\r\t\f\x1b", r)
 	})
 	if i >= 0 {
 		r, _ := utf8.DecodeRune(data[i:])
@@ -191,15 +182,12 @@ func (s *Skill) parse() error {
 	var f front
 	if err := yaml.Unmarshal([]byte(head), &f); err != nil { // mostly for a colon in a description
 		s.problem("the front matter is no YAML, it is read line by line: %s", text.Line(err.Error(), 200))
+		lines := map[string]string{}
 		for l := range strings.Lines(head) {
 			key, value, _ := strings.Cut(l, ":")
-			switch value = strings.Trim(strings.TrimSpace(value), `"`); key {
-			case "name":
-				f.Name = value
-			case "description":
-				f.Description = value
-			}
+			lines[key] = strings.Trim(value, " \"\n")
 		}
+		f.Name, f.Description = lines["name"], lines["description"]
 	}
 	s.Named, s.Description = f.Name, text.Words(f.Description)
 	s.judge(f)

@@ -2,9 +2,7 @@ package skill
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,11 +20,11 @@ const ToolName = "skill"
 //go:embed skill.md
 var description string
 
-// Bounds of what is told: bytes of the descriptions of all skills, files of one by name, and
-// bytes of a text that is shown at once, as who follows half of a skill goes wrong.
+// Bounds of what is told: bytes of the descriptions of all skills, of the names of files, and of a
+// text that is shown at once, as who follows half of a skill goes wrong.
 const (
 	maxTold   = 8 << 10
-	maxListed = 40
+	maxListed = 2 << 10
 	shown     = 20 << 10
 )
 
@@ -52,52 +50,32 @@ func Tool(skills []Skill) tools.Tool {
 	return t
 }
 
-// show gives a file, or without a name what SKILL.md says.
+// show gives a file, or without a name what SKILL.md says, while all is as it was accepted.
 func (s Skill) show(w io.Writer, name string) tools.Result {
+	if now, err := Load(s.Dir); err != nil || now.Hash != s.Hash {
+		return tools.Fail("skill %s changed since this cycle began, and is off until the operator has looked at it", s.Name)
+	}
 	if name == "." || name == Main {
 		return tools.Result{OK: true, Content: s.body, Metadata: map[string]any{"folder": s.Dir, "files": s.listed()}}
 	}
 	// Some are written where FORMS.md is forms.md.
-	i := slices.IndexFunc(s.Files, func(f File) bool { return strings.EqualFold(f.Path, name) })
+	i := slices.IndexFunc(s.Files, func(path string) bool { return strings.EqualFold(path, name) })
 	if i < 0 {
-		return tools.Fail("skill %s has no file %.200q; it has: %s", s.Name, name, strings.Join(s.listed(), ", "))
+		return tools.Fail("skill %s has no file %.200q; it has: %s", s.Name, name, s.listed())
 	}
-	got, err := s.copy(w, s.Files[i])
+	file, err := os.OpenInRoot(s.Dir, s.Files[i])
+	if err == nil {
+		defer file.Close()
+		_, err = tools.Copy(w, file, maxBytes)
+	}
 	if err != nil {
-		return tools.Fail("skill %s: %.200q: %v", s.Name, name, err)
+		return tools.Fail("skill %s: %v", s.Name, err)
 	}
-	return tools.Result{OK: true, Metadata: map[string]any{"bytes": got.Bytes, "encoding": got.Encoding, "total_lines": got.Lines}}
+	return tools.Result{OK: true}
 }
 
 // listed are the files beside SKILL.md.
-func (s Skill) listed() (names []string) {
-	for _, f := range s.Files {
-		if f.Path != Main {
-			names = append(names, f.Path)
-		}
-	}
-	if more := len(names) - maxListed; more > 0 {
-		names = append(names[:maxListed], fmt.Sprintf("and %d more", more))
-	}
-	return names
-}
-
-// copy passes a file on, if it is still the one that was accepted.
-func (s Skill) copy(w io.Writer, f File) (got tools.Copied, err error) {
-	file, err := os.OpenInRoot(s.Dir, f.Path)
-	if err != nil {
-		return got, err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err = io.Copy(sum, file); err == nil && fmt.Sprintf("%x", sum.Sum(nil)) != f.Sum {
-		err = errors.New("it changed since this cycle began, and is off")
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return got, err
-	}
-	return tools.Copy(w, file, maxBytes)
+func (s Skill) listed() string {
+	names := slices.DeleteFunc(slices.Clone(s.Files), func(path string) bool { return path == Main })
+	return text.CutBytes(strings.Join(names, ", "), maxListed)
 }
