@@ -60,6 +60,7 @@
 //     too; it knows nothing of either. agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three
 //     branches: a tool, update_scratchpad, done.
+//   - desk is the home as an MCP server, by which other agents give it tasks.
 //   - proxy gives the same to other people's agents: it stands between an
 //     MCP client and its server.
 //   - scratchpad/observation keeps tool outputs that are too large to be shown.

@@ -61,10 +61,7 @@ func (s *workSite) notebooks(t *testing.T) {
 func (s *workSite) servers(t *testing.T) {
 	s.slow(t)
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	dir, err := filepath.Abs(filepath.Join("..", "..", "tools", "mcp", "testdata", "npm", "node_modules"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := npm()
 	node := filepath.Join(dir, "node-linux-"+arch, "bin", "node")
 	if _, err := os.Stat(filepath.Join(dir, "@modelcontextprotocol", "server-memory")); err != nil || !passable(filepath.Dir(node)) {
 		t.Skip("the servers from npm are not installed where everybody reaches them: run npm ci --ignore-scripts in tools/mcp/testdata/npm (Linux)")

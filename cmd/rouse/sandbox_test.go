@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/setup"
 )
 
@@ -29,6 +31,8 @@ func conditions(t *testing.T) func(string) (bool, error) {
 		switch {
 		case err != nil:
 			return false, err
+		case what == "npm":
+			return disk.Exists(filepath.Join(npm(), "@modelcontextprotocol", "conformance")), nil
 		case what == "sandbox":
 			return w.System.Confines(), nil
 		case what == "bubblewrap":
@@ -36,4 +40,10 @@ func conditions(t *testing.T) func(string) (bool, error) {
 		}
 		return false, fmt.Errorf("unknown condition %s", what)
 	}
+}
+
+// npm is where .ci/run installs the programs of others.
+func npm() string {
+	dir, _ := filepath.Abs(filepath.Join("..", "..", "tools", "mcp", "testdata", "npm", "node_modules")) // where tests run
+	return dir
 }

@@ -56,6 +56,7 @@ func TestScript(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("NPM", npm())
 			e.Vars = append(e.Vars, noRest, "GOGC="+sweep.Of("off", "100", "100")) // most end before much is garbage
 			e.Values[server] = new(*modeltest.Server)
 			return nil

@@ -25,8 +25,9 @@ const (
 // prefix that fits a package holds. What stands below one may import its parent.
 var rules = map[string][]string{
 	"":                       {},
-	"cmd/rouse":              {"", "page", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
+	"cmd/rouse":              {"", "desk", "page", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
 	"fleet":                  {"agent", "home", "internal"},
+	"desk":                   {"internal"},
 	"page":                   {"setup", "agent", "home", "journal", "scratchpad", "internal"},
 	"setup":                  {"", "agent", "dispatcher", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
 	"proxy":                  {"dispatcher", "journal", "scratchpad", "tools", "internal"},
