@@ -64,6 +64,7 @@ func (s *Setup) copySkill(dir string) (to string, err error) {
 	}
 	half := filepath.Join(s.Home.Skills(), ".half", name)
 	defer os.RemoveAll(filepath.Dir(half))
+	_ = os.RemoveAll(half) // of one that was killed
 	for _, name := range k.Files {
 		path, perm := filepath.Join(half, name), os.FileMode(0o644)
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
