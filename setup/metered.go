@@ -112,7 +112,7 @@ func (s *Setup) Unsent() error {
 		return nil
 	}
 	if state := telemetry.ReadState(s.Home); state.Error != "" {
-		return fmt.Errorf("telemetry waits: %s; it is tried again after %s; check telemetry.otlp and $%s", state.Error, Clock(state.Again), s.Config.Telemetry.HeadersEnv)
+		return fmt.Errorf("telemetry waits: %s; see telemetry.otlp and $%s", state.Error, s.Config.Telemetry.HeadersEnv)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rouse/agent/telemetry"
 	"rouse/agent/trust"
 	"rouse/internal/disk"
 	"rouse/journal"
@@ -99,6 +100,9 @@ func (s *Setup) Accept() (accepted []string, err error) {
 	}
 	if err != nil {
 		return accepted, err
+	}
+	if to := s.Config.Telemetry.OTLP; to != "" && telemetry.Accept(s.Home, to) {
+		accepted = append(accepted, "telemetry.otlp as rouse.yaml has it")
 	}
 	f := s.found()
 	f.Servers = nil

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,9 @@ type State struct {
 	Again time.Time `json:"again,omitzero"`  // nothing is tried before
 	Tries int       `json:"tries,omitempty"` // that failed in a row
 	Error string    `json:"error,omitempty"` // of the last one
+	// To is the SHA-256 of the address that is sent to: a tool may write another one into
+	// rouse.yaml, and the headers hold a key.
+	To string `json:"to,omitempty"`
 	// Meter has the sums of the day, as Version of the program calls them.
 	Meter   *Meter `json:"meter,omitempty"`
 	Version string `json:"version"`
@@ -65,6 +69,13 @@ func (e *Exporter) Export() {
 	if now := e.Now(); now.Before(s.Again) && s.Again.Sub(now) <= maxRest {
 		return
 	}
+	if to := sum(e.URL); s.To == "" || e.Headers == "" {
+		s.To = to
+	} else if s.To != to {
+		s.Error = "telemetry.otlp in rouse.yaml changed, and the headers hold a key: if that was you, run rouse doctor --accept"
+		s.write(e.Home)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), e.Timeout)
 	defer cancel()
 	e.wire = &http.Transport{Proxy: http.ProxyFromEnvironment}
@@ -80,15 +91,32 @@ func (e *Exporter) Export() {
 	if failed == nil || ctx.Err() != nil && before != "" && s.Upto != before { // the rest goes on with the next
 		s.Again, s.Tries, s.Error = time.Time{}, 0, ""
 	} else {
-		s.Error = text.Line(e.Hide(failed.Error()), 300)
 		s.Again = e.Now().Add(min(maxRest, max(failed.after, time.Minute<<min(s.Tries, 6))))
+		s.Error = text.Line(e.Hide(failed.Error()), 300) + "; it is tried again after " + s.Again.Format(time.DateTime)
 		if s.Tries++; s.Tries == tellFrom {
 			e.Incident("telemetry since "+s.Upto, "what cycles do cannot be sent to telemetry.otlp: "+s.Error+"; nothing is lost, it is tried again")
 		}
 	}
+	s.write(e.Home)
+}
+
+func (s *State) write(h home.Home) {
 	if data, err := json.Marshal(s); err == nil {
-		_ = disk.Replace(disk.OS{}, e.Home.Telemetry(), data, 0o600) // else it is sent once more
+		_ = disk.Replace(disk.OS{}, h.Telemetry(), data, 0o600) // else it is sent once more
 	}
+}
+
+func sum(address string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(address))) }
+
+// Accept lets another address be sent to than before, and says whether it is another one.
+func Accept(h home.Home, address string) bool {
+	s := ReadState(h)
+	changed := s.To != "" && s.To != sum(address)
+	if changed {
+		s.To, s.Error = sum(address), ""
+		s.write(h)
+	}
+	return changed
 }
 
 // maxRest is how long a collector is left alone at most, and tellFrom after how many tries people are told.

@@ -132,6 +132,7 @@ func TestTrouble(t *testing.T) {
 			t.Errorf("%s: %+v, told %q", name, state, r.told)
 		}
 		r.slept(t, "20260401_090000", "")
+		r.Headers = ""
 		r.URL, r.Timeout, r.reply, r.got = web, time.Minute, func(http.ResponseWriter, *http.Request) {}, nil
 		r.Export()
 		want := 2 // the new cycle and the metrics
