@@ -16,6 +16,7 @@ import (
 	"rouse/journal"
 	"rouse/tools"
 	"rouse/tools/mcp"
+	"rouse/tools/skill"
 )
 
 // policy is what the operator says of calls.
@@ -129,6 +130,9 @@ func (s *Setup) tool(name string) (t tools.Tool, known bool) {
 	}
 	if _, own := policy.Builtin(name); own && !known {
 		t, known = tools.Tool{Name: name}, true
+	}
+	if name == skill.ToolName && !known {
+		t, known = skill.Tool(nil), true
 	}
 	if name == "notebook" {
 		t.Effect = s.cellEffect()
