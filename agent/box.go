@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -128,7 +129,7 @@ func (c *cycle) fitting(list []tools.Tool) []tools.Tool {
 	if conversation.EstTools(others, c.Notes) <= c.viewTokens()/2 {
 		return list
 	}
-	return tools.Behind(list, c.dispatcher.Shown())
+	return tools.Behind(list, cmp.Or(min(c.maxAnswer(), 16<<10), 16<<10))
 }
 
 // warn says what the operator should look at, and the model should know.

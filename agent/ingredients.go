@@ -97,8 +97,13 @@ func (c *cycle) keepTools() error {
 	if len(c.offered) == c.described {
 		return nil
 	}
-	text := toolsText(c.offered, c.talk.Described(), c.Notes.Guide() != "") + hiddenText(c.dispatcher.Tools.All())
-	texts := map[string]string{madeTools: c.Redact.String(text)}
+	offered, described := slices.Clone(c.offered), slices.Clone(c.talk.Described())
+	for _, t := range c.dispatcher.Tools.All() {
+		if t.Hidden {
+			offered, described = append(offered, t), append(described, model.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters()})
+		}
+	}
+	texts := map[string]string{madeTools: c.Redact.String(toolsText(offered, described, c.Notes.Guide() != ""))}
 	if c.guide != "" {
 		texts[madeGuide] = c.guide
 	}
@@ -136,20 +141,7 @@ func toolsText(offered []tools.Tool, described []model.Tool, noted bool) string 
 	enc.SetEscapeHTML(false)
 	for i, t := range described {
 		// Texts always have a JSON form.
-		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters), offered[i].ReadOnly, noted && !offered[i].HasOwnNote(), false})
-	}
-	return b.String()
-}
-
-// hiddenText is the same of the tools of a list that are hidden, as they are.
-func hiddenText(list []tools.Tool) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	for _, t := range list {
-		if t.Hidden {
-			_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters()), t.ReadOnly, false, true})
-		}
+		_ = enc.Encode(toolLine{t.Name, t.Description, string(t.Parameters), offered[i].ReadOnly, noted && !offered[i].Hidden && !offered[i].HasOwnNote(), offered[i].Hidden})
 	}
 	return b.String()
 }

@@ -33,9 +33,6 @@ func (s *Shelf) maxAnswer() int {
 	return min(s.MaxAnswer, maxAnswer)
 }
 
-// Shown is the most that is shown of what is not parked, in bytes.
-func (s *Shelf) Shown() int { return s.maxAnswer() }
-
 //go:embed scratchpad_read.md
 var readText string
 

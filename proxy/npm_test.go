@@ -3,14 +3,10 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,24 +15,6 @@ import (
 	"rouse/tools"
 	"rouse/tools/mcp/mcptest"
 )
-
-// npm gives the path of something that `npm ci` installs, and the interpreter.
-func npm(t *testing.T, elem ...string) (node, path string) {
-	t.Helper()
-	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	dir, err := filepath.Abs(filepath.Join("..", "..", "tools", "mcp", "testdata", "npm", "node_modules"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	node = filepath.Join(dir, "node-"+runtime.GOOS+"-"+arch, "bin", "node")
-	path = filepath.Join(append([]string{dir, "@modelcontextprotocol"}, elem...)...)
-	for _, p := range []string{node, path} {
-		if _, err := os.Stat(p); err != nil {
-			t.Skip("the servers from npm are not installed: run npm ci --ignore-scripts in tools/mcp/testdata/npm (Linux)")
-		}
-	}
-	return node, path
-}
 
 // direct connects to a command without a proxy.
 func direct(t *testing.T, argv ...string) *sdk.ClientSession {
@@ -52,8 +30,8 @@ func direct(t *testing.T, argv ...string) *sdk.ClientSession {
 // the proxy: the same tools but for the parameter, whose schemas accept what the
 // server's own do, with a note beside it, and refuse the rest.
 func TestNpmServers(t *testing.T) {
-	node, everything := npm(t, "server-everything", "dist", "index.js")
-	_, files := npm(t, "server-filesystem", "dist", "index.js")
+	node, everything := mcptest.NPM(t, "@modelcontextprotocol/server-everything/dist/index.js")
+	_, files := mcptest.NPM(t, "@modelcontextprotocol/server-filesystem/dist/index.js")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "large.txt"), []byte(strings.Repeat("a line of it\n", 5000)), 0o600); err != nil {
 		t.Fatal(err)
@@ -140,7 +118,6 @@ func resolved(t *testing.T, schema any) *jsonschema.Resolved {
 // TestConformance has the official suite judge a conforming server directly and
 // through the proxy, before its address and before its command.
 func TestConformance(t *testing.T) {
-	node, suite := npm(t, "conformance", "dist", "index.js")
 	server := filepath.Join(t.TempDir(), "server")
 	build(t, server)
 	port := mcptest.FreePort(t)
@@ -157,7 +134,7 @@ func TestConformance(t *testing.T) {
 	ways := []struct{ name, address string }{{"the server alone", address}, {"the proxy before its address", before(t, address).listening()}, {"the proxy before its command", command.listening()}}
 	var alone, most int
 	for i, way := range ways {
-		passed, failed, out := judge(t, node, suite, way.address)
+		passed, failed, out := mcptest.Judge(t, nil, "server", "--suite", "all", "--url", way.address)
 		if i == 0 {
 			alone, most = passed, passed+failed
 		} else if passed < alone {
@@ -165,25 +142,6 @@ func TestConformance(t *testing.T) {
 		}
 		t.Logf("conformance: %s: %d checks passed, %d failed, of %d", way.name, passed, failed, most)
 	}
-}
-
-func judge(t *testing.T, node, suite, address string) (passed, failed int, output string) {
-	t.Helper()
-	var out bytes.Buffer
-	r := proc.Runner{Env: proc.Environ(os.Environ())}
-	_, err := r.Run(t.Context(), proc.Command{
-		Argv: []string{node, suite, "server", "--suite", "all", "--url", address}, Dir: t.TempDir(), Stdout: &out, Stderr: &out, Timeout: 3 * time.Minute,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`Total: (\d+) passed, (\d+) failed`).FindStringSubmatch(out.String())
-	if m == nil {
-		t.Fatalf("no score in\n%s", out.String())
-	}
-	fmt.Sscan(m[1], &passed)
-	fmt.Sscan(m[2], &failed)
-	return passed, failed, out.String()
 }
 
 // build builds the conforming server that comes with the SDK.

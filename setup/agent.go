@@ -149,7 +149,7 @@ func (s *Setup) preparing(context.Context, agent.Host) agent.Box {
 // serverOptions say how the home's MCP servers are run.
 func (s *Setup) serverOptions() mcp.Options {
 	walls, _ := s.Walls() // who starts anything has looked at the error
-	return mcp.Options{Runner: s.Runner(), Box: walls.Server, Pins: s.Home.ServerPins(), Version: s.Version, Redact: s.Hidden()}
+	return mcp.Options{Runner: s.Runner(), Box: walls.Server, Pins: s.Home.ServerPins(), Version: s.Version, Redact: s.Hidden(), Logins: s.logins(), Now: s.Now}
 }
 
 // Observations says how large observations are kept.

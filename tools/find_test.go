@@ -1,70 +1,40 @@
 package tools
 
 import (
-	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
 
 // TestFind finds hidden tools by words: those in a name before those in a description, and rare ones before
-// those that all have.
+// those that all have. What has no room is said in a line, and what even that has no room for is counted.
 func TestFind(t *testing.T) {
-	list := []Tool{{Name: "shell", Description: "Runs a command."}}
-	for i, said := range []string{
-		"mail/list_messages: Lists the messages of a folder. The newest come first.", "mail/sendMessage: Sends a message to somebody.",
-		"mail/delete_messages: Removes messages for good. args: folder", "web/take_screenshot: Takes a picture of the page.", "web/navigate: Opens a page by its address.",
-	} {
-		name, description, _ := strings.Cut(said, ": ")
-		server, own, _ := strings.Cut(name, "/")
-		list = append(list, Tool{Name: server + "__" + own, Source: "mcp " + server, Description: description, Raw: json.RawMessage(fmt.Sprintf(`{"$schema":"x","type":"object","properties":{"arg_%d":{}}}`, i))})
-	}
-	list = append(list, Tool{Name: "water", Source: "command water", Description: "Waters the plants.\nWith care."})
-	all := Behind(list, 16<<10)
-	find := all[len(all)-2]
-	if !strings.HasSuffix(find.Description, ": mail (3), web (2), commands (1)") || all[0].Hidden || !all[1].Hidden || list[1].Hidden {
-		t.Errorf("%+v", all)
-	}
-	ask := func(find Tool, query string) (names []string, said Result) {
-		args, _ := json.Marshal(map[string]string{"query": query})
-		said = find.Run(t.Context(), Call{Args: args})
-		for line := range strings.Lines(fmt.Sprint(said.Content)) {
-			if rest, ok := strings.CutPrefix(line, "- "); ok {
-				name, _, _ := strings.Cut(rest, ": ")
-				names = append(names, name)
-			}
-		}
-		return names, said
+	list := []Tool{
+		{Name: "shell"}, {Name: "water", Source: "command water", Description: "Waters the plants."},
+		{Name: "mail__list_messages", Source: "mcp mail", Description: "Lists the messages of a folder. The newest come first."},
+		{Name: "mail__sendMessage", Source: "mcp mail", Description: "Sends a message to somebody.", Raw: []byte(`{"properties":{"bcc":{}}}`)},
+		{Name: "mail__delete_messages", Source: "mcp mail", Description: "Removes messages for good."},
+		{Name: "web__screenshot", Source: "mcp web", Description: "Takes a picture of the page."}, {Name: "web__navigate", Source: "mcp web", Description: "Opens a page by its address."},
 	}
 	for query, want := range map[string]string{
-		"":                           "",
-		"nonsense":                   "",
-		"send a message":             "mail__sendMessage mail__list_messages mail__delete_messages",
-		"picture":                    "web__take_screenshot",
-		"the page":                   "web__take_screenshot web__navigate",
-		"web":                        "web__take_screenshot web__navigate",
-		"MAIL":                       "mail__list_messages mail__sendMessage mail__delete_messages",
-		"web__navigate":              "web__navigate web__take_screenshot",
-		"arg_2":                      "mail__delete_messages",
-		"plant":                      "water",
-		"commands":                   "water",
-		"screenshots, mail messages": "web__take_screenshot mail__list_messages mail__sendMessage mail__delete_messages",
+		"": "", "nonsense": "", "send a message": "mail__sendMessage", "bcc": "mail__sendMessage", "the pages": "web__screenshot web__navigate", "web": "web__screenshot web__navigate",
+		"MAIL": "mail__list_messages mail__sendMessage mail__delete_messages", "web__navigate": "web__navigate", "plant": "water", "screenshots": "web__screenshot",
 	} {
-		names, said := ask(find, query)
-		if got := strings.Join(names, " "); got != want || query != "nonsense" && !said.OK {
-			t.Errorf("%q finds %q: %+v", query, got, said)
+		for _, most := range []int{16 << 10, 300} {
+			find := Behind(list, most)[len(list)]
+			said := fmt.Sprint(find.Run(t.Context(), Call{Args: fmt.Appendf(nil, `{"query":%q}`, query)}).Content)
+			var names []string
+			for _, m := range regexp.MustCompile(`(?m)^- (\w+)`).FindAllStringSubmatch(said, -1) {
+				names = append(names, m[1])
+			}
+			got := strings.Join(names, " ")
+			if all := most > 300 || strings.Count(want, " ") < 2; all && got != want || !all && !strings.Contains(said, "\nand 1 more: ") || strings.Contains(want, "send") && most > 300 && !strings.Contains(said, `args: {"properties":{"bcc":{}}}`) {
+				t.Errorf("%q within %d finds %s", query, most, said)
+			}
 		}
 	}
-	if _, said := ask(find, "water"); said.Content != "- water: Waters the plants.\n  With care.\n  args: {\"type\":\"object\"}\n" || !said.Whole {
-		t.Errorf("%+v", said)
-	}
-	// What has no room is said in a line, and what even that has no room for is counted.
-	all = Behind(list, 330)
-	if names, said := ask(all[len(all)-2], "mail"); len(names) != 2 || !strings.Contains(fmt.Sprint(said.Content), "\nand 1 more: ") || !said.Whole {
-		t.Errorf("%v %+v", names, said)
-	}
-	// Commands that have the names keep them.
-	if got := Behind([]Tool{{Name: CallName, Source: "command " + CallName}}, 0); len(got) != 1 || got[0].Hidden {
-		t.Errorf("%+v", got)
+	if all := Behind(list, 0); !strings.HasSuffix(all[7].Description, ": commands (1), mail (3), web (2)") || all[0].Hidden || !all[1].Hidden || list[1].Hidden || len(Behind(all, 0)) != len(all) {
+		t.Errorf("%+v", all)
 	}
 }

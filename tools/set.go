@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -41,11 +40,6 @@ func (s *Set) Find(name string) (Tool, bool) {
 		}
 	}
 	return Tool{}, false
-}
-
-// Hides says that tools of the set are hidden.
-func (s *Set) Hides() bool {
-	return slices.ContainsFunc(s.tools, func(t Tool) bool { return t.Hidden })
 }
 
 // All gives the tools in order; the caller may append to what it gets.

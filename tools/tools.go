@@ -122,10 +122,7 @@ func (r *Result) Refuse(list []sandbox.Refusal) {
 	r.Refused = append(r.Refused, list...)
 	what := text.Join(list, ", ", sandbox.Refusal.String)
 	if r.OK {
-		if r.Metadata == nil {
-			r.Metadata = map[string]any{}
-		}
-		r.Metadata["sandbox_refused"] = what
+		r.Tell("sandbox_refused", what)
 		return
 	}
 	advice := "go on without"
@@ -133,6 +130,14 @@ func (r *Result) Refuse(list []sandbox.Refusal) {
 		advice = "use http_get, or go on without"
 	}
 	r.Error += fmt.Sprintf("; the sandbox refused: %s; only the operator can allow that: %s", what, advice)
+}
+
+// Tell says more of a result.
+func (r *Result) Tell(key, what string) {
+	if r.Metadata == nil {
+		r.Metadata = map[string]any{}
+	}
+	r.Metadata[key] = what
 }
 
 // Unsent is the metadata of an http_get that was refused before anything went out.

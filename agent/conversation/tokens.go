@@ -1,9 +1,6 @@
 package conversation
 
-import (
-	"rouse/agent/model"
-	"rouse/tools"
-)
+import "rouse/agent/model"
 
 // Est estimates how many tokens a text is for today's models, without their
 // tables: it counts runs of letters, digits, blanks and signs as tokenizers of
@@ -94,9 +91,6 @@ func estMessage(m model.Message) int {
 	}
 	return n
 }
-
-// EstTools estimates what tools cost in each request.
-func EstTools(list []tools.Tool, notes tools.NoteMode) int { return estTools(described(list, notes)) }
 
 func estTools(list []model.Tool) (n int) {
 	for _, t := range list {

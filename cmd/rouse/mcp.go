@@ -27,7 +27,7 @@ seen for the first time; later ones and changed ones are off until they are acce
 Exit codes: 0, 1 if a server or a call fails, 2 usage or a bad .mcp.json, 130 and 143
 ended by a signal.`,
 	}
-	c.AddCommand(a.newMCPList(), a.newMCPCall(), a.newMCPAccept(), a.newMCPProxy(), a.newMCPServe())
+	c.AddCommand(a.newMCPList(), a.newMCPCall(), a.newMCPAccept(), a.newMCPLogin(), a.newMCPLogout(), a.newMCPProxy(), a.newMCPServe())
 	return c
 }
 

@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) {
 	// Scripts mostly wait for processes of theirs; on the command line -parallel beats this.
 	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0)))
-	testscript.Main(m, map[string]func(){"rouse": func() { process(later) }, "mcpserver": func() { mcptest.Main(os.Args[1]) }})
+	testscript.Main(m, map[string]func(){"rouse": func() { process(later) }, "mcpserver": func() { mcptest.Main(os.Args[1]) }, "open": visitPage, "xdg-open": visitPage})
 }
 
 // TestScript runs the command lines of testdata/script, which read as the manual.
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 // PATTERN GLOB, until a file holds what matches ; signal NAME HOME, to the
 // process of the newest cycle ; cycle HOME, which names that $CYCLE ; later 1m or 1h, the next full one and
 // a second for what is started from then on ; recipes PAGE, the files of a page of docs in doc ; fake FILE, a server at $FAKE
-// that keeps what is asked of it ; venv FOLDER, a Python environment for a notebook
+// that keeps what is asked of it ; oauth [gone|over], an MCP server at $OAUTH that wants a login, or takes its token or all of it back ; venv FOLDER, a Python environment for a notebook
 // that has none, as making one takes seconds. And there are the conditions sandbox and
 // bubblewrap: what this machine confines processes with.
 func TestScript(t *testing.T) {
@@ -59,10 +59,11 @@ func TestScript(t *testing.T) {
 			e.Setenv("NPM", npm())
 			e.Vars = append(e.Vars, noRest, "GOGC="+sweep.Of("off", "100", "100")) // most end before much is garbage
 			e.Values[server] = new(*modeltest.Server)
+			e.Values[oauth] = &mcptest.OAuth{}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "cycle": newestCycle, "later": passTime, "recipes": writeBlocks, "fake": serveFake,
+			"exits": exits, "page": servePage, "model": startModel, "requests": requests, "body": sentBody, "waitfor": waitfor, "signal": signalCycle, "cycle": newestCycle, "later": passTime, "recipes": writeBlocks, "fake": serveFake, "oauth": serveOAuth,
 			"venv": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 1 {
 					ts.Fatalf("usage: venv FOLDER")
@@ -76,6 +77,26 @@ func TestScript(t *testing.T) {
 		Condition:          conditions(t),
 		RequireUniqueNames: true,
 	})
+}
+
+// serveOAuth has a server that wants a login.
+func serveOAuth(ts *testscript.TestScript, neg bool, args []string) {
+	o := ts.Value(oauth).(*mcptest.OAuth)
+	if len(args) == 0 {
+		s := httptest.NewServer(o)
+		ts.Defer(s.Close)
+		ts.Setenv("OAUTH", s.URL)
+	}
+	o.Lock()
+	defer o.Unlock()
+	o.Over, o.Gone = len(args) > 0 && args[0] == "over", len(args) > 0
+}
+
+// visitPage is a browser whose user is logged in everywhere.
+func visitPage() {
+	if resp, err := http.Get(os.Args[1]); err == nil {
+		resp.Body.Close()
+	}
 }
 
 // later is the time, and $LATER more.
@@ -115,7 +136,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // server is the value that a script's model is kept under.
-const server = "the model's server"
+const server, oauth = "the model's server", "a server that wants a login"
 
 func startModel(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

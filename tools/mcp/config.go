@@ -45,6 +45,8 @@ type Server struct {
 	// URL and Headers are those of a server that speaks streamable HTTP.
 	URL     string
 	Headers map[string]string
+	// OAuth is what logging in there takes.
+	OAuth OAuth
 	// Disabled servers are not started.
 	Disabled bool
 	// Timeout is the time limit of a call; 0 is [Options.CallLimit]. StartTimeout is
@@ -75,6 +77,7 @@ type entry struct {
 	Cwd      string            `json:"cwd"`
 	URL      string            `json:"url"`
 	Headers  map[string]string `json:"headers"`
+	OAuth    json.RawMessage   `json:"oauth,omitempty"`
 	Disabled bool              `json:"disabled"`
 	Timeout  json.RawMessage   `json:"timeout"`
 
@@ -144,8 +147,10 @@ func resolve(e named, dir string, vars Variables) Server {
 	} else {
 		s.Dir = filepath.Join(dir, cwd)
 	}
-	var err error
-	s.Timeout, err = timeLimit("timeout", e.Timeout)
+	err := s.OAuth.read(e.OAuth, &x)
+	if err == nil {
+		s.Timeout, err = timeLimit("timeout", e.Timeout)
+	}
 	if err == nil {
 		s.StartTimeout, err = timeLimit("start_timeout", e.StartTimeout)
 	}
@@ -172,7 +177,7 @@ func resolve(e named, dir string, vars Variables) Server {
 // source is [Server.Source]. Variables stand in it by their names: the operator
 // may change their values, as well as tokens that are in the file.
 func (e entry) source() string {
-	e.Type, e.Headers, e.Disabled, e.Timeout = "", nil, false, nil
+	e.Type, e.Headers, e.Disabled, e.Timeout, e.OAuth = "", nil, false, nil, nil
 	e.StartTimeout, e.Include, e.Exclude, e.Sandbox = nil, nil, nil, nil
 	e.Effect, e.Reads = "", ""
 	e.Env = maps.Clone(e.Env)
@@ -285,6 +290,9 @@ func (c Config) Secrets() map[string]string {
 }
 
 func (s Server) remote(secrets map[string]string) {
+	if secret := s.OAuth.ClientSecret; secret != "" {
+		secrets["mcp:"+s.Name+":clientSecret"] = secret
+	}
 	for name, value := range s.Headers {
 		secrets["mcp:"+s.Name+":"+name] = value
 		if _, token, ok := strings.Cut(value, " "); ok { // as in Bearer …

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -40,14 +41,19 @@ type server struct {
 	ctx  context.Context // its life; the one of Start
 	box  *sandbox.Box
 	hide *redact.Redactor // for our own messages: also what the operator gave the server alone
+	keys *keys            // nil where there is nothing to log in at
 
-	stale atomic.Bool // the server has said that its tools changed
+	oauth auth.OAuthHandler // while a person logs in
+
+	asked atomic.Pointer[string] // what it wanted of us, the last time
+	stale atomic.Bool            // the server has said that its tools changed
 
 	mu       sync.Mutex // held while it is connected or listed
 	link     *link
 	starts   int
 	closed   bool
 	offered  []rawTool         // as last listed
+	login    bool              // a person has to log in
 	accepted map[string]string // the hashes of the accepted ones, nil where that cannot be known
 	problems []string
 	heard    bool // it was started or asked, so that what is said of it has words of its own
@@ -64,6 +70,7 @@ type link struct {
 // connect starts the server and lists its tools, within the start limit.
 func (s *server) connect(ctx context.Context) error {
 	s.starts++
+	_ = s.keys.why(nil)
 	ctx, stop := context.WithTimeout(ctx, s.startLimit())
 	defer stop()
 	life, cancel := context.WithCancel(s.ctx)
@@ -78,6 +85,8 @@ func (s *server) connect(ctx context.Context) error {
 		}
 	}
 	if err != nil {
+		err = s.keys.why(err)
+		_, s.login = errors.AsType[*loginError](err)
 		s.heard = s.heard && (l.pipes != nil || !errors.Is(err, errNotSent))
 		err = s.explain(ctx, l, err)
 		l.close()
@@ -91,7 +100,7 @@ func (s *server) open(ctx, life context.Context, l *link) error {
 	var transport sdk.Transport
 	var err error
 	if s.URL != "" {
-		transport, err = remote(s.Server, s.o)
+		transport, err = remote(s)
 	} else {
 		l.pipes, err = s.start(life)
 		transport = l.pipes
@@ -106,7 +115,7 @@ func (s *server) open(ctx, life context.Context, l *link) error {
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.changed() },
 	})
-	client.AddReceivingMiddleware(refuse)
+	client.AddReceivingMiddleware(s.refuse)
 	l.session, err = client.Connect(ctx, transport, nil)
 	if err != nil {
 		close(l.gone)
@@ -123,18 +132,20 @@ func (s *server) open(ctx, life context.Context, l *link) error {
 func (s *server) changed() bool { return !s.stale.Swap(true) }
 
 // refuse answers what a server asks of us: whether we are there, and no more.
-func refuse(next sdk.MethodHandler) sdk.MethodHandler {
+func (s *server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		switch method {
 		case "sampling/createMessage", "elicitation/create", "roots/list":
-			return nil, refusal(method)
+			return nil, s.refusal(method)
 		}
 		return next(ctx, method, r)
 	}
 }
 
-func refusal(method string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: text.Words(method) + " is not offered by this client"}
+func (s *server) refusal(method string) error {
+	method = text.Words(method)
+	s.asked.Store(&method)
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + " is not offered by this client"}
 }
 
 func (s *server) startLimit() time.Duration { return cmp.Or(s.StartTimeout, s.o.StartLimit) }
@@ -170,13 +181,16 @@ const maxSaid = 16 << 10
 // clean is an error of others in one line, without what the operator gave the
 // server alone. Of its address it has the part that is no secret.
 func (s *server) clean(err error) string {
+	if e, ok := errors.AsType[*loginError](err); ok {
+		err = e
+	}
 	said := address.Get().ReplaceAllStringFunc(err.Error(), func(a string) string {
 		if u, err := url.Parse(a); err == nil && s.URL != "" && strings.HasPrefix(s.Start(), u.Scheme+"://") && strings.HasSuffix(s.Start(), "/"+u.Host) {
 			return s.Start()
 		}
 		return a
 	})
-	return text.Brief(s.hide.String(said), 600)
+	return text.Brief(s.keys.hide(s.hide).String(said), 600)
 }
 
 // address matches an address in an error.
@@ -294,6 +308,7 @@ func (s *server) call(ctx context.Context, t rawTool, call tools.Call) tools.Res
 		args = json.RawMessage("{}")
 	}
 	before := l.pipes.refused()
+	s.asked.Store(nil)
 	res, err := l.session.CallTool(withCapture(limited, c), &sdk.CallToolParams{Name: t.Name, Arguments: args})
 	switch {
 	case err == nil && res.InputRequests != nil:
@@ -301,10 +316,15 @@ func (s *server) call(ctx context.Context, t rawTool, call tools.Call) tools.Res
 	case err == nil:
 		var said text.Ends
 		said.Head = maxSaid
-		r := unwrapper{out: io.MultiWriter(call.Output, &said), hide: s.o.Redact}.unwrap(res, c.raw())
+		hide, out := s.keys.hide(s.o.Redact), s.keys.hide(nil).Writer(call.Output)
+		r := unwrapper{out: io.MultiWriter(out, &said), hide: hide}.unwrap(res, c.raw())
+		out.Close()
 		words := ""
 		if head, _, _ := said.Kept(); !r.OK {
 			words = r.Error + "\n" + string(head)
+		}
+		if asked := s.asked.Load(); asked != nil {
+			r.Tell("refused", *asked+", which nobody answers here: give the tool all that it needs in its arguments")
 		}
 		r.Refuse(s.box.Refused(s.Dir, words, before, l.pipes.refused()))
 		return r

@@ -46,6 +46,10 @@ type Options struct {
 	Grace time.Duration
 	// MaxMessage is the size of the largest answer, in bytes; default 32 MiB.
 	MaxMessage int64
+	// Logins, unless nil, keeps what logins at servers gave.
+	Logins *Logins
+	// Now tells the time; nil is time.Now.
+	Now func() time.Time
 	// Version is how Rouse introduces itself.
 	Version string
 	// Redact takes the secrets out of what servers list and say of themselves; those
@@ -115,6 +119,9 @@ func Start(ctx context.Context, c Config, o Options) *Servers {
 			continue
 		}
 		srv := &server{Server: entry, o: o, ctx: ctx, hide: hide, box: o.Box(entry)}
+		if entry.URL != "" && o.Logins != nil && !entry.authorized() {
+			srv.keys = &keys{server: entry.Name, url: entry.URL, logins: o.Logins, now: o.Now}
+		}
 		s.list = append(s.list, srv)
 		wg.Go(srv.begin)
 	}
@@ -147,6 +154,8 @@ func (s *server) begin() {
 		err = errors.New(s.Problem)
 		s.starts = restarts
 	} else {
+		_, _ = s.keys.token(s.ctx, "") // why there is none is met again
+		s.o.Redact = s.keys.hide(s.o.Redact)
 		err = s.connect(s.ctx)
 	}
 	if err != nil {
@@ -158,6 +167,9 @@ func (s *server) begin() {
 func (s *Servers) admit(srv *server) {
 	for _, p := range srv.problems {
 		s.problem(srv.Name, p)
+	}
+	if srv.login {
+		s.waiting = append(s.waiting, s.problems[len(s.problems)-1])
 	}
 	if srv.link == nil {
 		return

@@ -46,6 +46,7 @@ type pipes struct {
 	hide    *redact.Redactor
 	stderr  *redact.Tail
 	changed func() bool // the tools changed; it reports whether that is news
+	refusal func(method string) error
 
 	incoming chan jsonrpc.Message
 	outgoing chan []byte
@@ -64,7 +65,7 @@ type pipes struct {
 func (s *server) start(ctx context.Context) (*pipes, error) {
 	source, input := io.Pipe()
 	p := &pipes{
-		input: input, hide: s.hide, stderr: s.hide.NewTail(tailSize), changed: s.changed, grace: s.o.Grace,
+		input: input, hide: s.hide, stderr: s.hide.NewTail(tailSize), changed: s.changed, refusal: s.refusal, grace: s.o.Grace,
 		incoming: make(chan jsonrpc.Message, 1), outgoing: make(chan []byte, replies),
 		closed: make(chan struct{}), dead: make(chan struct{}), waiting: map[jsonrpc.ID]*capture{},
 	}
@@ -225,7 +226,7 @@ func (p *pipes) request(r *jsonrpc.Request) {
 	}
 	reply := &jsonrpc.Response{ID: r.ID, Result: []byte(`{}`)}
 	if r.Method != "ping" {
-		reply = &jsonrpc.Response{ID: r.ID, Error: refusal(r.Method)}
+		reply = &jsonrpc.Response{ID: r.ID, Error: p.refusal(r.Method)}
 	}
 	data, err := jsonrpc.EncodeMessage(reply)
 	if err != nil {
