@@ -2,7 +2,6 @@ package home
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -42,25 +41,22 @@ func (h Home) Pushed() string { return filepath.Join(h.Logs(), "fleet.json") }
 // programs that know no fleet refuse.
 const inFleet = " fleet "
 
-// Mark says in the home that a fleet wakes it, under a name; "" takes the mark away. The
-// file keeps its time.
+// Mark says in the home that a fleet wakes it, under a name; "" takes the mark away.
 func (h Home) Mark(f disk.FS, name string) error {
 	version, marked, err := h.stand()
-	if err != nil || marked == name {
+	dir, base := filepath.Split(h.VersionFile())
+	if err = cmp.Or(err, disk.Sweep(f, dir, base)); err != nil || marked == name {
 		return err
 	}
 	text := strconv.Itoa(version) + "\n"
 	if name != "" {
 		text = strconv.Itoa(version) + inFleet + name + "\n"
 	}
-	info, gone := os.Stat(h.VersionFile())
-	if gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-		return gone
+	perm := fs.FileMode(0o600)
+	if info, err := os.Stat(h.VersionFile()); err == nil {
+		perm = info.Mode().Perm()
 	}
-	if err := replace(f, h.VersionFile(), []byte(text)); err != nil || gone != nil {
-		return err
-	}
-	return cmp.Or(os.Chmod(h.VersionFile(), info.Mode().Perm()), os.Chtimes(h.VersionFile(), info.ModTime(), info.ModTime()))
+	return disk.Replace(f, h.VersionFile(), []byte(text), perm)
 }
 
 // Marked is the name under which a fleet has the home, "" for none.

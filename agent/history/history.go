@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,6 +43,8 @@ type Store struct {
 	Skip func(path string) bool
 	// Follow lets the folder be one that a link leads to.
 	Follow bool
+	// From, unless nil, has the contents that [Store.Put] puts, instead of the packs.
+	From func(Entry) (io.Reader, error)
 	// Workspace, unless nil, stands before what is written into the folder itself.
 	Workspace func(disk.FS) disk.FS
 

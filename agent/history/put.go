@@ -55,9 +55,9 @@ func isTemp(p string) bool {
 // putting is a folder into which files are put.
 type putting struct {
 	*os.Root
-	fs       disk.FS
-	contents *Contents
-	touched  map[string]fs.FileMode // folders, with the modes that they had
+	fs      disk.FS
+	of      func(Entry) (io.Reader, error)
+	touched map[string]fs.FileMode // folders, with the modes that they had
 }
 
 // Put carries out a plan. It may be killed at any point and be planned and done again;
@@ -72,8 +72,12 @@ func (s Store) Put(root string, put []Change) error {
 		return err
 	}
 	defer r.Close()
-	p := &putting{Root: r, fs: disk.Root{R: r}, contents: s.Contents(), touched: map[string]fs.FileMode{}}
-	defer p.contents.Close()
+	p := &putting{Root: r, fs: disk.Root{R: r}, of: s.From, touched: map[string]fs.FileMode{}}
+	if p.of == nil {
+		contents := s.Contents()
+		defer contents.Close()
+		p.of = contents.Of
+	}
 	if s.Workspace != nil {
 		p.fs = s.Workspace(p.fs)
 	}
@@ -165,7 +169,7 @@ func (p *putting) write(tmp string, e Entry) error {
 	if e.Kind == Link {
 		return p.Symlink(e.Is, tmp)
 	}
-	from, err := p.contents.Of(e)
+	from, err := p.of(e)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,13 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 
 	"github.com/jackc/pgx/v5"
@@ -56,7 +58,6 @@ func list[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T, e
 // goes on where it was.
 type Upload struct {
 	s      *Store
-	codec  history.Codec
 	chunks map[string][]byte // that wait to be sent, by their SHA-256
 	whole  pgx.Batch         // contents whose chunks are among them, or there
 	bytes  int
@@ -116,7 +117,7 @@ func (u *Upload) Flush(ctx context.Context) error {
 	}
 	var b pgx.Batch
 	for sum, piece := range u.chunks {
-		frame, err := u.codec.Frame(piece)
+		frame, err := u.s.codec.Frame(piece)
 		if err != nil {
 			return err
 		}
@@ -131,34 +132,42 @@ func (u *Upload) Flush(ctx context.Context) error {
 	return told(u.s.conn.SendBatch(ctx, &b).Close())
 }
 
-// Content writes a content to w, a chunk at a time. It is what its hash says, or an error.
-func (s *Store) Content(ctx context.Context, sum string, codec *history.Codec, w io.Writer) error {
+// Content reads a content, a chunk at a time; nothing else may be asked before its end. Its
+// end is an error unless all before it was what the hash says.
+func (s *Store) Content(ctx context.Context, sum string) (io.Reader, error) {
 	raw, err := hex.DecodeString(sum)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := s.conn.Query(ctx, `select c.data from rouse.contents t, unnest(t.chunks) with ordinality u(sum, n)
 		join rouse.chunks c on c.sum = u.sum and c.tenant = rouse.tenant() where t.tenant = rouse.tenant() and t.sum = $1 order by n`, raw)
-	if err != nil {
-		return told(err)
-	}
-	defer rows.Close()
-	hash := sha256.New()
-	for rows.Next() {
-		piece, err := codec.Piece(rows.RawValues()[0], chunk)
-		if err != nil {
-			return fmt.Errorf("a chunk of the content %.12s is damaged in the store: %w", sum, err)
+	return &content{rows: rows, codec: &s.codec, hash: sha256.New(), sum: sum}, told(err)
+}
+
+// content is one that is read.
+type content struct {
+	rows  pgx.Rows
+	codec *history.Codec
+	hash  hash.Hash
+	sum   string
+	piece []byte
+}
+
+func (c *content) Read(b []byte) (n int, err error) {
+	for len(c.piece) == 0 {
+		if !c.rows.Next() {
+			if err := c.rows.Err(); err != nil || hex.EncodeToString(c.hash.Sum(nil)) == c.sum {
+				return 0, cmp.Or(told(err), io.EOF)
+			}
+			return 0, fmt.Errorf("the content %.12s is damaged or missing in the store", c.sum)
 		}
-		hash.Write(piece)
-		if _, err := w.Write(piece); err != nil {
-			return err
+		if c.piece, err = c.codec.Piece(c.rows.RawValues()[0], chunk); err != nil {
+			c.rows.Close()
+			return 0, fmt.Errorf("a chunk of the content %.12s is damaged in the store: %w", c.sum, err)
 		}
+		c.hash.Write(c.piece)
 	}
-	if err := rows.Err(); err != nil {
-		return told(err)
-	}
-	if hex.EncodeToString(hash.Sum(nil)) != sum {
-		return fmt.Errorf("the content %.12s is damaged or missing in the store", sum)
-	}
-	return nil
+	n = copy(b, c.piece)
+	c.piece = c.piece[n:]
+	return n, nil
 }

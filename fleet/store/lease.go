@@ -21,7 +21,7 @@ type Held struct{ Home }
 
 func (h *Held) Error() string {
 	if h.Until == nil {
-		return fmt.Sprintf("%s is on a machine, %s, since %s", h.Name, h.Holder, h.Changed.Format(time.DateTime))
+		return fmt.Sprintf("%s is on a machine, %s, since %s: push it from there first, or take it from there for good by --take", h.Name, h.Holder, h.Changed.Format(time.DateTime))
 	}
 	return fmt.Sprintf("%s is awake at %s, whose lease ends at %s", h.Name, h.Holder, h.Until.Format(time.DateTime))
 }

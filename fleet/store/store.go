@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"rouse/agent/history"
 	"rouse/internal/loopback"
 )
 
@@ -33,6 +34,7 @@ var migrations embed.FS
 // Store is an open connection. One goroutine at a time may use it.
 type Store struct {
 	conn   *pgx.Conn
+	codec  history.Codec
 	ID     string // of the fleet, "" where there is none yet
 	Schema int    // of the fleet, 0 where there is none yet
 }

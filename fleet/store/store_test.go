@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"rouse/agent/history"
 	"rouse/fleet/dev/devtest"
 	"rouse/fleet/store"
 )
@@ -22,7 +20,7 @@ func TestMain(m *testing.M) {
 	if dsn := os.Getenv("FLEET_HOLDER"); dsn != "" {
 		os.Exit(hold(dsn))
 	}
-	devtest.Main(m)
+	os.Exit(devtest.M{M: m}.Run())
 }
 
 func open(t testing.TB, dsn string) *store.Store {
@@ -171,107 +169,4 @@ func TestNeverForks(t *testing.T) {
 		}
 	}
 	t.Logf("%d commits under %d epochs", version, h.Epoch)
-}
-
-// TestContents: contents of all sizes come back, known ones are not sent again, and what is
-// damaged in the store is an error.
-func TestContents(t *testing.T) {
-	dsn, s := migrated(t)
-	ctx := t.Context()
-	random := func(n int) []byte {
-		b := make([]byte, n)
-		rand.NewChaCha8([32]byte{byte(n)}).Read(b)
-		return b
-	}
-	u := s.Upload()
-	contents, sums := map[string][]byte{}, []string{}
-	for _, b := range [][]byte{nil, []byte("x"), random(1<<20 - 1), random(1 << 20), random(3<<20 + 7), make([]byte, 9<<20)} {
-		sum, err := u.Add(ctx, bytes.NewReader(b))
-		must(t, err, "")
-		contents[sum], sums = b, append(sums, sum)
-	}
-	must(t, u.Flush(ctx), "")
-	codec := new(history.Codec)
-	for sum, want := range contents {
-		var got bytes.Buffer
-		must(t, s.Content(ctx, sum, codec, &got), "")
-		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%d bytes came back as %d", len(want), got.Len())
-		}
-	}
-	if missing, err := s.Missing(ctx, append(sums, strings.Repeat("ab", 32))); err != nil || len(missing) != 1 {
-		t.Errorf("missing %v: %v", missing, err)
-	}
-	again := s.Upload() // one more line at the end of a large file
-	_, err := again.Add(ctx, bytes.NewReader(append(random(3<<20+7), '\n')))
-	must(t, err, "")
-	must(t, again.Flush(ctx), "")
-	if again.Sent > 1<<10 || u.Sent < 5<<20 {
-		t.Errorf("%d bytes were sent for one, %d before", again.Sent, u.Sent)
-	}
-	devtest.Exec(t, dsn, `update rouse.chunks set data = data || 'x' where length(data) < 30`)
-	must(t, s.Content(ctx, sums[1], codec, new(bytes.Buffer)), "damaged")
-	devtest.Exec(t, dsn, `delete from rouse.chunks`)
-	must(t, s.Content(ctx, sums[2], codec, new(bytes.Buffer)), "damaged or missing")
-}
-
-// TestDoors: what keeps strangers, older programs and other tenants out.
-func TestDoors(t *testing.T) {
-	for dsn, want := range map[string]string{
-		"postgres://x@db.example.com/f":                    "without TLS",
-		"postgres://x@db.example.com/f?sslmode=prefer":     "without TLS",
-		"host=127.0.0.1,10.1.1.1 sslmode=disable user=x":   "without TLS",
-		"postgres://x@127.0.0.1:1/f":                       "cannot be reached",
-		"nonsense":                                         "cannot be read",
-		"postgres://x:hunter2@127.0.0.1:1/f?sslmode=maybe": "cannot be read",
-	} {
-		_, err := store.Open(t.Context(), dsn)
-		must(t, err, want)
-		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("the password is told: %v", err)
-		}
-	}
-	dsn, s := migrated(t)
-	ctx := t.Context()
-	if from, err := s.Migrate(ctx); from != store.Schema || err != nil {
-		t.Errorf("migrated again from %d: %v", from, err)
-	}
-	devtest.Exec(t, dsn, `create role worker login; grant rouse_worker to worker; create role viewer login; grant rouse_viewer to viewer;
-		create role other login; grant rouse_worker to other; create role stranger login;
-		insert into rouse.members values ('worker', 'main'), ('viewer', 'main'), ('other', 'theirs')`)
-	as := func(login string) string { return strings.Replace(dsn, "rouse@", login+"@", 1) }
-	worker, viewer, other := open(t, as("worker")), open(t, as("viewer")), open(t, as("other"))
-	l, err := worker.Acquire(ctx, "moon", "w", 0, false)
-	must(t, err, "")
-	u := worker.Upload()
-	sum, err := u.Add(ctx, strings.NewReader("the journals' key"))
-	must(t, err, "")
-	must(t, u.Flush(ctx), "")
-	must(t, worker.Commit(ctx, l, store.Version{Manifest: []byte("m")}), "")
-	if list, err := viewer.Homes(ctx); err != nil || len(list) != 1 {
-		t.Errorf("the viewer sees %v: %v", list, err)
-	}
-	_, err = viewer.Acquire(ctx, "moon", "v", 0, true)
-	must(t, err, "may not do that")
-	_, _, err = viewer.Manifest(ctx, l.Home, 0)
-	must(t, err, "may not do that")
-	must(t, viewer.Content(ctx, sum, new(history.Codec), new(bytes.Buffer)), "may not do that")
-	if list, err := other.Homes(ctx); err != nil || len(list) != 0 {
-		t.Errorf("another tenant sees %v: %v", list, err)
-	}
-	_, _, err = other.Manifest(ctx, l.Home, 0)
-	must(t, err, store.ErrNone.Error())
-	must(t, other.Content(ctx, sum, new(history.Codec), new(bytes.Buffer)), "damaged or missing")
-	if err := other.Intent(ctx, l, 1, "x"); !errors.Is(err, store.ErrLost) {
-		t.Errorf("another tenant: %v", err)
-	}
-	must(t, other.Create(ctx, "moon", "o"), "") // its own
-	_, err = store.Open(ctx, as("stranger"))
-	must(t, err, "may not do that")
-	bare := open(t, strings.Replace(devtest.Database(t), "rouse@", "stranger@", 1))
-	_, err = bare.Migrate(ctx)
-	must(t, err, "may not do that: migrate as one that owns")
-	devtest.Exec(t, dsn, `update rouse.schema set version = 99`)
-	_, err = store.Open(ctx, dsn)
-	must(t, err, "schema 99, and this rouse-fleet knows up to 1: use the newer")
 }

@@ -62,7 +62,7 @@ var rules = map[string][]string{
 var only = map[string]string{
 	"github.com/sashabaranov/go-openai":  "agent/model",
 	"github.com/robfig/cron/v3":          "agent/schedule",
-	"github.com/spf13/cobra":             "cmd/rouse fleet/cmd",
+	"github.com/spf13/cobra":             "cmd/rouse",
 	"github.com/jackc/pgx/v5":            "fleet/store",
 	"github.com/kaptinlin/jsonrepair":    "dispatcher",
 	"github.com/aymanbagabas/go-udiff":   "cmd/rouse page",

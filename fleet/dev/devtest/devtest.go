@@ -20,19 +20,22 @@ var (
 	count  atomic.Int32
 )
 
-// Main runs the tests of a package beside a server.
-func Main(m *testing.M) {
+// M runs the tests of a package beside a server.
+type M struct{ *testing.M }
+
+// Run gives the exit code.
+func (m M) Run() int {
 	dir, err := os.MkdirTemp("/tmp", "rf") // a socket's path is short
 	if err == nil {
 		server, err = dev.Start(context.Background(), dir, "-c", "fsync=off", "-c", "full_page_writes=off")
 	}
 	failed = err
-	code := m.Run()
+	code := m.M.Run()
 	if failed == nil {
 		server.Stop()
 	}
 	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	return code
 }
 
 // Database is the DSN of a new database. Without Postgres the test is skipped.
@@ -45,19 +48,13 @@ func Database(t testing.TB) string {
 		t.Fatal(failed)
 	}
 	name := fmt.Sprint("t", count.Add(1))
-	Exec(t, server.DSN, "create database "+name)
-	return strings.Replace(server.DSN, "/postgres?", "/"+name+"?", 1)
-}
-
-// Exec runs SQL beside what is tested.
-func Exec(t testing.TB, dsn, sql string) {
-	t.Helper()
-	c, err := pgx.Connect(t.Context(), dsn)
+	c, err := pgx.Connect(t.Context(), server.DSN)
+	if err == nil {
+		_, err = c.Exec(t.Context(), "create database "+name)
+		_ = c.Close(context.Background())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(context.Background())
-	if _, err := c.Exec(t.Context(), sql); err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
+	return strings.Replace(server.DSN, "/postgres?", "/"+name+"?", 1)
 }

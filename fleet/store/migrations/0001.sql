@@ -73,9 +73,15 @@ create policy tenant on rouse.intents using (home in (select id from rouse.homes
 
 -- A worker does all but migrate and delete; a viewer reads no manifest and no content,
 -- among which are the memory and the journals' key.
-do $$ begin
-	if not exists (select from pg_roles where rolname = 'rouse_worker') then create role rouse_worker nologin; end if;
-	if not exists (select from pg_roles where rolname = 'rouse_viewer') then create role rouse_viewer nologin; end if;
+do $$
+declare name text;
+begin
+	foreach name in array array['rouse_worker', 'rouse_viewer'] loop
+		begin -- roles are those of all databases, in which others migrate
+			execute format('create role %I nologin', name);
+		exception when duplicate_object or unique_violation then null;
+		end;
+	end loop;
 end $$;
 grant usage on schema rouse to rouse_worker, rouse_viewer;
 grant select on rouse.fleet, rouse.schema, rouse.homes, rouse.intents to rouse_worker, rouse_viewer;

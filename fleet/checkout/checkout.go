@@ -1,0 +1,104 @@
+// Package checkout takes a home from a machine into a fleet and back, whole: bytes, modes,
+// times, links and empty folders, but for what never leaves a machine ([home.Home.Stays]).
+//
+// Who has a home is decided in the store alone: a machine has it under a lease without a
+// deadline, which [Push] ends with its commit and [Pull] takes. Before a commit the home is
+// marked, so that nothing wakes it here and there; a pull puts a whole folder in the place
+// of the other at once. So whatever is killed leaves the old or the new, and is done again.
+package checkout
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"rouse/agent/history"
+	"rouse/home"
+	"rouse/internal/disk"
+	"rouse/internal/text"
+)
+
+// Report is what a push or a pull came to.
+type Report struct {
+	Name    string   `json:"name"`
+	Dir     string   `json:"dir"`
+	Version int      `json:"version"`
+	Files   int      `json:"files"`
+	Bytes   int64    `json:"bytes"` // of all files
+	Sent    int64    `json:"sent"`  // bytes that went to the store, compressed
+	Here    bool     `json:"here"`  // nothing was pulled: the home was here
+	Left    []string `json:"left,omitempty"`
+}
+
+// record says in a home which one of which fleet it is, and under which epoch this machine
+// has it or had it.
+type record struct {
+	Fleet string `json:"fleet"`
+	Name  string `json:"name"`
+	Epoch int64  `json:"epoch"`
+}
+
+func recordOf(h home.Home) (r record) {
+	if data, err := os.ReadFile(h.Pushed()); err == nil {
+		_ = json.Unmarshal(data, &r)
+	}
+	return r
+}
+
+func (r record) write(h home.Home) error {
+	data, err := json.Marshal(r)
+	return cmp.Or(err, disk.Sweep(disk.OS{}, h.Logs(), filepath.Base(h.Pushed())), disk.Replace(disk.OS{}, h.Pushed(), append(data, '\n'), 0o600))
+}
+
+// holder is this machine as who has a home.
+func holder(dir string) string {
+	machine, _ := os.Hostname()
+	return machine + ":" + dir
+}
+
+// look is how a home is, read anew where it is not as in a version.
+func look(h home.Home, was *history.Version) (*history.Version, error) {
+	s := &history.Store{Of: "home", MaxFile: math.MaxInt64, Skip: h.Stays}
+	return s.LookSince(h.Dir, was)
+}
+
+// count adds the files of a version to the report; what cannot be taken along is an error
+// but for what has no content anywhere.
+func (r *Report) count(v *history.Version) error {
+	r.Files, r.Bytes, r.Left = 0, 0, nil
+	for e := range v.All() {
+		switch {
+		case e.Kind == history.File:
+			r.Files, r.Bytes = r.Files+1, r.Bytes+e.Size
+		case e.Kind == history.Out && slices.Contains([]string{"a socket", "a FIFO", "a device"}, e.Is):
+			r.Left = append(r.Left, fmt.Sprintf("%s (%s)", e.Path, e.Is))
+		case e.Kind == history.Out:
+			return fmt.Errorf("%s cannot be taken along: %s", text.Quoted(e.Path), e.Is)
+		}
+	}
+	return nil
+}
+
+// changed names what differs in two versions, up to five.
+func changed(a, b *history.Version, but func(path string) bool) string {
+	list := slices.DeleteFunc(history.Diff(a, b), func(c history.Change) bool { return but != nil && but(c.Path) })
+	if len(list) == 0 {
+		return ""
+	}
+	names := text.Join(list[:min(5, len(list))], ", ", func(c history.Change) string { return text.Quoted(c.Path) })
+	return fmt.Sprintf("%s: %s", text.Count(len(list), "file"), names)
+}
+
+// inside refuses a home of which a part is elsewhere.
+func inside(h home.Home, workspace string) error {
+	for _, dir := range []string{h.Memory(), h.Logs(), workspace} {
+		if rel, err := filepath.Rel(home.Resolved(h.Dir), home.Resolved(dir)); err != nil || !filepath.IsLocal(rel) {
+			return fmt.Errorf("%s is outside of the home, and only what is in it goes into a fleet: move it in", dir)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package checkout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"rouse/agent/config"
+	"rouse/agent/history"
+	"rouse/fleet/store"
+	"rouse/home"
+	"rouse/internal/disk"
+)
+
+// Push takes a home into the fleet, under a name or, with "", that of before or of its
+// folder. It fails with [home.ErrAwake] while a cycle is awake.
+func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Report, err error) {
+	c, err := config.Load(h.Config(), os.Getenv)
+	if err = cmp.Or(err, inside(h, h.Folder(cmp.Or(c.Workspace, h.Dir))), h.MakeFolders(disk.OS{})); err != nil {
+		return r, err
+	}
+	unlock, err := home.Home{Dir: h.Dir}.Lock() // also one that has the mark of a push that was killed
+	if err != nil {
+		return r, err
+	}
+	defer unlock()
+	rec := recordOf(h)
+	r = Report{Name: cmp.Or(name, rec.Name, filepath.Base(h.Dir)), Dir: h.Dir}
+	at, err := begin(ctx, s, h, &rec, r.Name)
+	if err != nil {
+		return r, err
+	}
+	v, err := look(h, nil)
+	if err == nil {
+		err = r.count(v)
+	}
+	if err == nil {
+		r.Sent, err = upload(ctx, s, h, v)
+	}
+	if err != nil {
+		return r, err
+	}
+	if now, err := look(h, v); err != nil || changed(v, now, nil) != "" {
+		return r, cmp.Or(err, fmt.Errorf("%s changed while the home was pushed, and it stays here: try again when nobody writes there", changed(v, now, nil)))
+	}
+	manifest, err := v.Frame()
+	if err == nil {
+		err = h.Mark(disk.OS{}, r.Name)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Version = at.Version + 1
+	err = s.Commit(ctx, store.Lease{Home: at.ID, Epoch: rec.Epoch}, store.Version{Manifest: manifest, Maker: holder(h.Dir), Files: r.Files, Bytes: r.Bytes})
+	if errors.Is(err, store.ErrLost) {
+		return r, cmp.Or(h.Mark(disk.OS{}, ""), lost(at))
+	}
+	if err != nil {
+		err = fmt.Errorf("nobody knows whether the push arrived, so the home wakes nowhere; push again: %w", err)
+	}
+	return r, err
+}
+
+// begin makes sure that this folder has the home under its epoch, which a first push makes.
+func begin(ctx context.Context, s *store.Store, h home.Home, rec *record, name string) (at store.Home, err error) {
+	if m := h.Marked(); m != "" && (m != name || rec.Name != name) {
+		return at, fmt.Errorf("the home is in the fleet as %s: pull it first", m)
+	}
+	if ok, _ := regexp.MatchString(names, name); !ok {
+		return at, fmt.Errorf("%q cannot be a name: want letters, digits, dots and dashes, by --name", name)
+	}
+	if rec.Name != name {
+		if err := s.Create(ctx, name, holder(h.Dir)); err != nil {
+			return at, err
+		}
+		if at, err = s.Home(ctx, name); err != nil {
+			return at, err
+		}
+		if at.Version > 0 || at.Holder != holder(h.Dir) {
+			return at, fmt.Errorf("the fleet has a home %s already, and this folder is not where it was pulled to: pull that one, or push this under another --name", name)
+		}
+		*rec = record{s.ID, name, at.Epoch}
+		return at, rec.write(h)
+	}
+	if rec.Fleet != s.ID {
+		return at, fmt.Errorf("the home is %s of another fleet, %s: look at the DSN, or push it under another --name", name, rec.Fleet)
+	}
+	at, err = s.Home(ctx, name)
+	switch {
+	case err != nil:
+		return at, fmt.Errorf("%s: %w", name, err)
+	case at.Epoch == rec.Epoch && at.Holder == "":
+		return at, fmt.Errorf("%s is in the fleet already, at version %d", name, at.Version)
+	case at.Epoch != rec.Epoch:
+		return at, lost(at)
+	}
+	return at, h.Mark(disk.OS{}, "") // of a push that was killed before it arrived
+}
+
+// lost says what to do with a home that somebody else took.
+func lost(at store.Home) error {
+	return fmt.Errorf("%s: %w (%s); what changed here since stays here, and can go in as a home of its own, by --name", at.Name, store.ErrLost, cmp.Or(at.Holder, "it is in the fleet"))
+}
+
+// names are what fits into a command line and the mark.
+const names = `^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`
+
+// upload sends the contents of a version that the store does not have.
+func upload(ctx context.Context, s *store.Store, h home.Home, v *history.Version) (sent int64, err error) {
+	u := s.Upload()
+	files := slices.DeleteFunc(slices.Collect(v.All()), func(e history.Entry) bool { return e.Kind != history.File })
+	for some := range slices.Chunk(files, 1000) {
+		sums := make([]string, len(some))
+		for i, e := range some {
+			sums[i] = e.Is
+		}
+		missing, err := s.Missing(ctx, sums)
+		for _, e := range some {
+			if err == nil && missing[e.Is] {
+				err = add(ctx, u, filepath.Join(h.Dir, filepath.FromSlash(e.Path)), e.Is)
+			}
+		}
+		if err != nil {
+			return u.Sent, err
+		}
+	}
+	err = u.Flush(ctx)
+	return u.Sent, err
+}
+
+func add(ctx context.Context, u *store.Upload, path, sum string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	is, err := u.Add(ctx, f)
+	if err == nil && is != sum {
+		err = fmt.Errorf("%s changed while the home was pushed, and it stays here: try again when nobody writes there", path)
+	}
+	return err
+}
