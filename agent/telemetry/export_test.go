@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rouse/home"
+	"rouse/journal"
 )
 
 // rig is a home with journals, and a collector.
@@ -142,5 +143,39 @@ func TestTrouble(t *testing.T) {
 		if state = ReadState(r.Home); len(r.got) != want || state.Upto != "20260401_090000" || state.Error != "" {
 			t.Errorf("%s: %d messages, %+v", name, len(r.got), state)
 		}
+	}
+}
+
+// Names that a model made up are labels as any, but not without end; and what it says in a
+// call ends no cycle.
+func TestMadeUp(t *testing.T) {
+	r, m := newRig(t), Meter{Cost: func(string, journal.Usage) (float64, bool) { return 0, false }}
+	line := `{"time":"2026-04-01T08:00:00Z","event":"result","tool":%q,"ok":false}` + "\n"
+	lines := fmt.Sprintf(line, "x\\u0000y") + fmt.Sprintf(line, "a\x1b\"} 1\nrouse_home_ok 0")
+	lines = strings.ReplaceAll(lines, `\\u`, `\u`)
+	for i := range 2 * maxSums {
+		lines += fmt.Sprintf(line, fmt.Sprint("t", i, strings.Repeat("t", 1000)))
+	}
+	update := func(text string) Sums {
+		if err := os.WriteFile(r.Home.Journal("20260401_080000"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Update(r.Home, time.Date(2026, 4, 1, 9, 0, 0, 0, time.Local)); err != nil {
+			t.Fatal(err)
+		}
+		return m.Sums
+	}
+	if sums := update(lines + `{"event":"intent","args":{"event":"sleep"}}` + "\n"); len(sums) != 0 {
+		t.Errorf("a cycle that is awake counts: %d sums", len(sums))
+	}
+	sums := update(lines + `{"event":"sleep","outcome":"failed"}` + "\n")
+	told := string(sums.Prometheus())
+	if n := len(sums); n > maxSums+3 || len(told) > 1<<18 || strings.Contains(told, "\nrouse_home_ok") || strings.ContainsAny(told, "\x00\x1b") {
+		t.Errorf("%d sums, %d bytes: %.300q", n, len(told), told)
+	}
+	r.Sums = func(*Meter) (Sums, error) { return sums, nil }
+	r.slept(t, "20260401_090000", "")
+	if r.Export(); !strings.Contains(strings.Join(r.got, ""), `{"stringValue":"x\\u0000y"}`) {
+		t.Errorf("%.2000q", r.got)
 	}
 }

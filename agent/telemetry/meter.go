@@ -12,16 +12,28 @@ import (
 	"time"
 
 	"rouse/home"
+	"rouse/internal/text"
 	"rouse/journal"
 )
 
 // Sums are values by metric and attributes, as [Sums.Add] takes them.
 type Sums map[string]float64
 
-// Add adds to a value; labels are names and values in turn.
+// Add adds to a value; labels are names and values in turn. Of values that a model made up,
+// such as names of tools, no more than maxSums are told apart.
 func (s Sums) Add(m Metric, n float64, labels ...string) {
-	s[strings.Join(append([]string{string(m)}, labels...), "\x00")] += n
+	key := string(m)
+	for _, l := range labels {
+		key += "\x00" + text.Line(l, maxLabel)
+	}
+	if _, known := s[key]; !known && len(s) >= maxSums && m == Calls {
+		key = strings.Join([]string{string(m), Tool, "other", Outcome, labels[3]}, "\x00")
+	}
+	s[key] += n
 }
+
+// maxSums and maxLabel keep what models call from growing without end where it is kept.
+const maxSums, maxLabel = 1000, 128
 
 // split is what a key was made of.
 func split(key string) (m Metric, labels []string) {
@@ -84,7 +96,7 @@ func (m *Meter) Update(h home.Home, now time.Time) error {
 			continue
 		}
 		data, err := os.ReadFile(h.Journal(id))
-		if i == 0 && !bytes.Contains(data, []byte(`"event":"sleep"`)) || err != nil {
+		if i == 0 && !ended(data) || err != nil {
 			break // it is awake, or waits for the next wake to be settled
 		}
 		m.Upto = id
@@ -95,11 +107,27 @@ func (m *Meter) Update(h home.Home, now time.Time) error {
 	return err
 }
 
-// count adds what a line of a journal comes to. Of long ones only this much is read.
-func (m *Meter) count(line []byte) {
+// ended says whether a journal has the event sleep, which no arguments of a call stand for.
+func ended(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if kindOf(line) == "sleep" {
+			return true
+		}
+	}
+	return false
+}
+
+// kindOf is the event of a line, which stands before what others wrote.
+func kindOf(line []byte) string {
 	_, kind, _ := bytes.Cut(line, []byte(`"event":"`))
 	kind, _, _ = bytes.Cut(kind, []byte(`"`))
-	if !slices.Contains([]string{"reply", "result", "policy", "refused", "sleep"}, string(kind)) {
+	return string(kind)
+}
+
+// count adds what a line of a journal comes to. Of long ones only this much is read.
+func (m *Meter) count(line []byte) {
+	kind := kindOf(line)
+	if !slices.Contains([]string{"reply", "result", "policy", "refused", "sleep"}, kind) {
 		return
 	}
 	var e struct {
@@ -111,7 +139,7 @@ func (m *Meter) count(line []byte) {
 	if json.Unmarshal(line, &e) != nil || e.Rewound != "" { // when nothing ran
 		return
 	}
-	switch string(kind) {
+	switch kind {
 	case "reply":
 		m.reply(e.Model, e.Usage)
 	case "result":

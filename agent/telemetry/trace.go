@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"rouse/internal/text"
 	"rouse/journal"
 )
 
@@ -175,15 +176,16 @@ func (t *tracing) take(data journal.Payload, at time.Time) {
 		s := t.ended("reply", Chat, at, d.Ms)
 		s["name"] = Chat + " " + t.model
 		t.used.Input, t.used.Output = t.used.Input+d.Usage.Input, t.used.Output+d.Usage.Output
-		t.end(s, at, "", Model, t.model, Input, d.Usage.Input, Output, d.Usage.Output, Cached, d.Usage.Cached, Finish, []string{d.Finish})
+		t.end(s, at, "", Model, t.model, Input, d.Usage.Input, Output, d.Usage.Output, Cached, d.Usage.Cached, Finish, []string{text.Line(d.Finish, maxLabel)})
 		if t.Content {
 			said, _ := json.Marshal([]object{{"role": "assistant", "parts": []object{{"type": "text", "content": t.text(d.Text)}}}})
 			t.end(s, at, "", Messages, string(said))
 		}
 	case *journal.Intent:
 		t.open[fmt.Sprint(d.Step)] = t.begin(Execute+" "+d.Tool, 1, at, Operation, Execute, Tool, d.Tool, Step, d.Step, Effect, d.Effect, Arguments, t.text(string(d.Args)))
-	case *journal.Result:
-		t.end(t.ended(fmt.Sprint(d.Step), Execute+" "+d.Tool, at, d.Ms, Operation, Execute, Tool, d.Tool, Step, d.Step), at, unless(d.OK, "tool_error"), Result, t.text(string(d.Content)+d.Error))
+	case *journal.Result: // of a call that was not made, the name may be anything
+		name := text.Line(d.Tool, maxLabel)
+		t.end(t.ended(fmt.Sprint(d.Step), Execute+" "+name, at, d.Ms, Operation, Execute, Tool, name, Step, d.Step), at, unless(d.OK, "tool_error"), Result, t.text(string(d.Content)+d.Error))
 	case *journal.Checked:
 		t.end(t.ended("", Check+" "+d.Kind, at, d.Ms, Kind, d.Kind, By, d.By), at, unless(d.OK, "check_failed"), Seen, t.text(d.Seen))
 	}
