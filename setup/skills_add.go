@@ -99,6 +99,10 @@ func (s *Setup) clone(ctx context.Context, top, source string) (dir, from string
 	if err == nil && !exit.OK() {
 		err = fmt.Errorf("git, for the skill: %v: %s", exit, text.Brief(failed.String(), 400))
 	}
+	if root, failed := os.OpenRoot(dir); failed == nil && part[3] != "" { // a link may lead out of it
+		_, failed = root.Stat(part[3])
+		err = cmp.Or(err, failed, root.Close())
+	}
 	if u, failed := url.Parse(part[1]); failed == nil && u.User != nil {
 		u.User = nil
 		part[1] = u.String()

@@ -137,23 +137,35 @@ func (s *Skill) hash(root *os.Root, path string, all io.Writer) error {
 		err = fmt.Errorf("%.200q is too large: a skill has %d MiB at most, and its %s %d KiB", path, maxBytes>>20, Main, maxText>>10)
 	}
 	fmt.Fprintf(all, "%q %v %x\n", path, info.Mode()&0o111 != 0, sum.Sum(nil))
-	s.look(path, begin.Bytes())
+	s.look(path, begin.Bytes(), n)
 	return err
 }
 
-// look notes the first character of a text that people do not see.
-func (s *Skill) look(path string, data []byte) {
-	if !utf8.Valid(data[:len(data)-text.Incomplete(data)]) || bytes.IndexByte(data, 0) >= 0 {
+// look notes the first character of a text that people do not see. Bytes that are no text
+// here and there make no other file of it.
+func (s *Skill) look(path string, data []byte, size int64) {
+	data = bytes.ReplaceAll(data[:len(data)-text.Incomplete(data)], []byte("\r\n"), []byte("\n"))
+	if bad := bytes.Count(bytes.ToValidUTF8(data, []byte{0}), []byte{0}); path != Main && bad > len(data)/20 {
 		return
 	}
+	if size > maxText {
+		s.problem("%.100q is a text of more than %d KiB, of which the rest is not looked at", path, maxText>>10)
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	i := bytes.IndexFunc(data, func(r rune) bool {
-		return r != '\u200d' && unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !strings.ContainsRune("\n\r\t\f\x1b", r)
-	})
-	if i >= 0 {
+	if i := bytes.IndexFunc(data, concealed); i >= 0 {
 		r, _ := utf8.DecodeRune(data[i:])
 		s.problem("%.100q line %d has the hidden character %U", path, 1+bytes.Count(data[:i], []byte("\n")), r)
 	}
+}
+
+// concealed says of a character that it is not shown, or has a terminal conceal others. Those
+// of which pictures are made are not meant.
+func concealed(r rune) bool {
+	switch r {
+	case '\n', '\t', '\f', '\u200d', '\ufe0e', '\ufe0f':
+		return false
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 func (s *Skill) problem(format string, args ...any) {

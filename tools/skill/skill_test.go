@@ -22,6 +22,10 @@ func TestLoad(t *testing.T) {
 		swap("name: a", "name: a\nversion: 1\nauthor: x"):                                                     "no key author, version",
 		swap("tables.", "tables: all."):                                                                       "no YAML, it is read line by line",
 		swap("tables", "\u200btables"):                                                                        `"SKILL.md" line 3 has the hidden character U+200B`,
+		swap("tables", "\u3164tables") + "\x00":                                                               `"SKILL.md" line 3 has the hidden character U+3164`,
+		good + "pay\x1b[8m me\x1b[m":                                                                          `"SKILL.md" line 8 has the hidden character U+001B`,
+		good + "pay me\rsave\r\n":                                                                             `"SKILL.md" line 8 has the hidden character U+000D`,
+		good + "\u2764\ufe0f":                                                                                 "",
 		swap("tables", strings.Repeat("a", 1025)):                                                             "the most are 1024",
 		swap("description", "text"):                                                                           "error: it has no description",
 		"# How\n":                                                                                             "error: it has no SKILL.md that begins with front matter",
@@ -53,6 +57,22 @@ func TestForeign(t *testing.T) {
 	for _, dir := range dirs {
 		if s, err := Load(dir); (err != nil) != (s.Name == "email-intelligence") {
 			t.Error(s.Name, err)
+		}
+	}
+}
+
+// Of what lies beside, too, texts are looked at, as far as a person would be, and no others.
+func TestLook(t *testing.T) {
+	for data, want := range map[string]string{
+		"fine \xff and \xe0\xa0 more of it, which is a text":       "",
+		"caf\xe9 is not, as somebody has it, \U000e0041 all of it": "hidden character U+E0041",
+		"\x89PNG\x00\x00\u200b\x00\x01":                            "",
+		strings.Repeat("a line\n", maxText/7+1) + "\u200b":         "rest is not looked at",
+	} {
+		var s Skill
+		s.look("b", []byte(data)[:min(len(data), maxText)], int64(len(data)))
+		if said := strings.Join(s.Problems, "; "); !strings.Contains(said, want) || (want == "") != (said == "") {
+			t.Errorf("%.40q: %q, want %q", data, said, want)
 		}
 	}
 }
