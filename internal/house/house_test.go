@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 )
@@ -90,11 +91,22 @@ func (f file) at(p token.Pos) string {
 	return f.path + ":" + strconv.Itoa(f.set.Position(p).Line)
 }
 
+// files are all of them.
 func files(t *testing.T) []file {
 	t.Helper()
+	list, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 50 {
+		t.Fatalf("only %d files found", len(list))
+	}
+	return list
+}
+
+var parsed = sync.OnceValues(func() (list []file, err error) {
 	root := filepath.Join("..", "..")
-	var list []file
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -120,14 +132,8 @@ func files(t *testing.T) []file {
 		list = append(list, f)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(list) < 50 {
-		t.Fatalf("only %d files found", len(list))
-	}
-	return list
-}
+	return list, err
+})
 
 // supports are packages made for tests, which may import testing.
 func supports(dir string) bool {
