@@ -120,13 +120,13 @@ func (c *cycle) offer(list []tools.Tool) error {
 // fitting hides the tools of others where they would take more than a quarter of each
 // request: then they are found by find_tool.
 func (c *cycle) fitting(list []tools.Tool) []tools.Tool {
-	var others []tools.Tool
+	var others []model.Tool
 	for _, t := range list {
 		if t.Source != "" {
-			others = append(others, t)
+			others = append(others, model.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters()})
 		}
 	}
-	if conversation.EstTools(others, c.Notes) <= c.viewTokens()/2 {
+	if conversation.EstRequest(model.Request{Tools: others}) <= c.viewTokens()/2 {
 		return list
 	}
 	return tools.Behind(list, cmp.Or(min(c.maxAnswer(), 16<<10), 16<<10))

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -30,15 +31,10 @@ func TestFindTool(t *testing.T) {
 		servers[name] = map[string]any{"command": node, "args": args, "env": map[string]string{"NOTION_TOKEN": "none"}}
 	}
 	text, _ := json.Marshal(map[string]any{"mcpServers": servers})
-	if err := os.WriteFile(s.Home.Servers(), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	wrote := os.WriteFile(s.Home.Servers(), text, 0o600)
 	s, err := Open(s.Home, s.Process)
-	if err != nil {
+	if err = errors.Join(wrote, err, cycle(t, s).Err); err != nil {
 		t.Fatal(err)
-	}
-	if r := cycle(t, s); r.Err != nil || r.Exit != 0 {
-		t.Fatalf("%+v", r)
 	}
 	parts, err := o200k.Of(server.Requests()[0].Body)
 	if all := parts[len(parts)-1].Tokens; err != nil || all > 2000 {

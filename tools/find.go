@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -27,10 +28,6 @@ var findText string
 
 //go:embed call_tool.md
 var callText string
-
-type findArgs struct {
-	Query string `json:"query,omitempty"`
-}
 
 // foundFull and foundLines are how many tools an answer shows in full, and in all.
 const foundFull, foundLines = 5, 20
@@ -75,16 +72,16 @@ func (t Tool) place() string {
 }
 
 func (f finder) places() string {
-	count, names := map[string]int{}, []string(nil)
+	count := map[string]int{}
 	for _, t := range f.tools {
-		if count[t.place()]++; count[t.place()] == 1 {
-			names = append(names, t.place())
-		}
+		count[t.place()]++
 	}
-	return text.Join(names, ", ", func(name string) string { return fmt.Sprintf("%s (%d)", text.Line(name, 40), count[name]) })
+	return text.Join(slices.Sorted(maps.Keys(count)), ", ", func(name string) string { return fmt.Sprintf("%s (%d)", text.Line(name, 40), count[name]) })
 }
 
-func (f finder) find(_ context.Context, _ Call, a findArgs) Result {
+func (f finder) find(_ context.Context, _ Call, a struct {
+	Query string `json:"query,omitempty"`
+}) Result {
 	var b strings.Builder
 	hits := f.search(strings.TrimSpace(a.Query))
 	for i, t := range hits {

@@ -131,9 +131,6 @@ func (t Turn) kept() string {
 	return "Kept observations, to be read with scratchpad_read:\n" + t.Kept + "\n"
 }
 
-// EstTools estimates what tools cost in each request.
-func EstTools(list []tools.Tool, notes tools.NoteMode) int { return estTools(described(list, notes)) }
-
 // described are the tools as models see them.
 func described(list []tools.Tool, notes tools.NoteMode) []model.Tool {
 	var all []model.Tool

@@ -23,7 +23,7 @@ func remote(s *server) (sdk.Transport, error) {
 	if err != nil {
 		return nil, errors.New("url is no address") // the error would show it
 	}
-	door := &door{server: s.Name, origin: u, headers: s.Headers, keys: s.keys, max: s.o.MaxMessage, next: Transport()}
+	door := &door{origin: u, headers: s.Headers, keys: s.keys, max: s.o.MaxMessage, next: Transport()}
 	client := &http.Client{Transport: door, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 {
 			return errors.New("too many redirects")
@@ -48,7 +48,6 @@ func Transport() *http.Transport {
 // door is where requests to one server leave: it adds the headers, which no
 // other server may get, and bounds what comes back.
 type door struct {
-	server  string
 	origin  *url.URL
 	headers map[string]string
 	keys    *keys // nil where the headers say who we are, without logins while somebody logs in
@@ -118,7 +117,7 @@ func (d *door) judge(resp *http.Response) error {
 	case d.keys == nil:
 		return fmt.Errorf("%w: HTTP %s; are the headers in .mcp.json right?", errRefused, resp.Status)
 	case unauthorized:
-		return d.keys.barred(&loginError{d.server, "it wants a login", ""})
+		return d.keys.barred(&loginError{d.keys.server, "it wants a login", ""})
 	}
 	challenges, _ := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate")) // what cannot be read is none
 	for _, c := range challenges {
@@ -127,7 +126,7 @@ func (d *door) judge(resp *http.Response) error {
 	if scope == "" {
 		return fmt.Errorf("%w: HTTP %s", errRefused, resp.Status)
 	}
-	return d.keys.barred(&loginError{d.server, "it wants a login with more rights", scope})
+	return d.keys.barred(&loginError{d.keys.server, "it wants a login with more rights", scope})
 }
 
 // unsent marks an error that came before anything was sent.

@@ -58,10 +58,9 @@ type keys struct {
 	now         func() time.Time
 
 	mu    sync.Mutex
-	login Login             // nil before it was looked for
-	had   map[string]string // all tokens that there ever were, to be hidden
-
-	bar atomic.Pointer[loginError] // why a request was not taken, the last time
+	login Login                      // nil before it was looked for
+	had   map[string]string          // all tokens that there ever were, to be hidden
+	bar   atomic.Pointer[loginError] // why a request was not taken, the last time
 }
 
 // token is the one to send in place of one that was refused, if any: "" without a login.
@@ -166,8 +165,7 @@ func (k *keys) why(err error) error {
 	return err
 }
 
-// OAuth is what an entry says of logging in, in the words of other clients: as whom, where
-// Rouse cannot register itself, and at which port the browser comes back.
+// OAuth is what an entry says of logging in: as whom, and where the browser comes back.
 type OAuth struct {
 	ClientID       string `json:"clientId"`
 	ClientSecret   string `json:"clientSecret"`
@@ -188,17 +186,15 @@ func (s Server) authorized() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") })
 }
 
-// Visit is how a person logs in: Show shows the address to be opened in a browser, Pasted has
-// a line with the address to which that was sent back, where it is on another machine, and
-// Scopes are asked for beside those that the server names.
+// Visit is how a person logs in: Show shows the address to be opened in a browser, Pasted has,
+// in a line, where that was sent back to, and Scopes are asked for beside those of the server.
 type Visit struct {
 	Show   func(address string)
 	Pasted io.Reader
 	Scopes []string
 }
 
-// LogIn has a person log in at a server, and gives what came of it, nil if the server wants no
-// login, and how many tools there are.
+// LogIn has a person log in at a server. It gives no login if the server wants none.
 func LogIn(ctx context.Context, s Server, o Options, visit Visit) (login Login, tools int, err error) {
 	if s.URL == "" || s.authorized() || s.Problem != "" {
 		return nil, 0, errors.New(cmp.Or(s.Problem, "only a server with a url takes a login, and only if its headers in .mcp.json have no Authorization"))
@@ -258,8 +254,7 @@ func (s Server) authorization(port int, scopes []string) *auth.AuthorizationCode
 	return c
 }
 
-// begin waits, as long as ctx, for the browser to come back, or for somebody to say where it
-// was sent.
+// begin waits, as long as ctx, for the browser to come back, or for somebody to say where to.
 func (v Visit) begin(ctx context.Context, back net.Listener) chan url.Values {
 	came := make(chan url.Values)
 	say := func(q url.Values) {

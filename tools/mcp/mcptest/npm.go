@@ -10,25 +10,22 @@ import (
 	"testing"
 	"time"
 
+	"rouse/internal/disk"
 	"rouse/internal/proc"
 )
 
 // NPM gives the path of something that `npm ci` installs, and the interpreter.
 func NPM(t testing.TB, path string) (node, file string) {
 	t.Helper()
-	root, err := os.Getwd()
-	for ; err == nil && root != "/"; root = filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
+	root, _ := os.Getwd()
+	for root != "/" && !disk.Exists(filepath.Join(root, "go.mod")) {
+		root = filepath.Dir(root)
 	}
 	modules := filepath.Join(root, "tools", "mcp", "testdata", "npm", "node_modules")
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	node, file = filepath.Join(modules, "node-"+runtime.GOOS+"-"+arch, "bin", "node"), filepath.Join(modules, path)
-	for _, p := range []string{node, file} {
-		if _, err := os.Stat(p); err != nil {
-			t.Skip("the servers from npm are not installed: run npm ci --ignore-scripts in tools/mcp/testdata/npm (Linux)")
-		}
+	if !disk.Exists(node) || !disk.Exists(file) {
+		t.Skip("the servers from npm are not installed: run npm ci --ignore-scripts in tools/mcp/testdata/npm (Linux)")
 	}
 	return node, file
 }
