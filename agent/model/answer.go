@@ -270,8 +270,8 @@ func (a *answer) count(raw json.RawMessage) {
 		return
 	}
 	a.usage = Usage{
-		Input: max(u.Input, 0), Cached: max(u.Details.Cached, 0), Written: max(u.Details.Written, 0),
-		Output: max(u.Output, 0), Reasoning: max(u.Thought.Tokens, 0),
+		Input: tokens(u.Input), Cached: tokens(u.Details.Cached), Written: tokens(u.Details.Written),
+		Output: tokens(u.Output), Reasoning: tokens(u.Thought.Tokens),
 	}
 	if r := a.usage.Reasoning; r > 0 && u.Total >= u.Input+u.Output+r { // some count it beside what was said
 		a.usage.Output += r
@@ -297,12 +297,16 @@ func (a *answer) countTokens(raw json.RawMessage) {
 	if json.Unmarshal(raw, &u) != nil {
 		return
 	}
+	read, created := tokens(u.Read), tokens(u.Created)
 	a.usage = Usage{
-		Input: max(a.usage.Input, u.Input+u.Read+u.Created), Cached: max(a.usage.Cached, u.Read+u.Of.Cached),
-		Written: max(a.usage.Written, u.Created+u.Of.Written),
-		Output:  max(a.usage.Output, u.Output), Reasoning: max(a.usage.Reasoning, u.Thought.Tokens),
+		Input: max(a.usage.Input, tokens(u.Input)+read+created), Cached: max(a.usage.Cached, read+tokens(u.Of.Cached)),
+		Written: max(a.usage.Written, created+tokens(u.Of.Written)),
+		Output:  max(a.usage.Output, tokens(u.Output)), Reasoning: max(a.usage.Reasoning, tokens(u.Thought.Tokens)),
 	}
 }
+
+// tokens is a count as a server says it, within what sums of them can hold.
+func tokens(said int) int { return min(max(said, 0), 1<<40) }
 
 func (a *answer) reply() Reply {
 	switch a.api {
