@@ -119,6 +119,11 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
+	for _, pattern := range []string{"*git*push*", "(", "/(", "(/", "rm *"} { // no expressions
+		if err := (Rule{Do: Ask, Match: map[string]string{"command": pattern}}).Check(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // FuzzCommands: what really runs git push is asked about. The commands are run, in a

@@ -147,11 +147,13 @@ func matcher(pattern string) func(s string, open bool) bool {
 	return func(s string, open bool) bool { return glob(pattern, s, open) }
 }
 
-// expression is what stands between two slashes.
+// expression is what stands between two slashes, "" if a text does not.
 func expression(text string) (string, bool) {
 	rest, ok := strings.CutPrefix(text, "/")
-	e, closed := strings.CutSuffix(rest, "/")
-	return e, ok && closed
+	if e, closed := strings.CutSuffix(rest, "/"); ok && closed {
+		return e, true
+	}
+	return "", false
 }
 
 // glob says whether a pattern fits a text in which * stands for anything and ? for one
