@@ -145,7 +145,7 @@ func (e *Exporter) sendTraces(ctx context.Context, s *State) *failure {
 				return failed
 			}
 			if failed != nil {
-				e.Incident("telemetry "+failed.Error(), fmt.Sprintf("what cycle %s did is left out of the telemetry: %v", id, failed))
+				e.Incident("telemetry traces "+failed.kind, fmt.Sprintf("what cycle %s did is left out of the telemetry: %v", id, failed))
 			}
 		}
 		s.Upto = id
@@ -187,7 +187,7 @@ func (e *Exporter) sendMetrics(ctx context.Context, m *Meter) *failure {
 	}
 	failed := e.post(ctx, "metrics", e.wrapped("Metrics", "metrics", list))
 	if failed != nil && failed.bad {
-		e.Incident("telemetry metrics", "the collector does not take the metrics: "+failed.Error())
+		e.Incident("telemetry metrics "+failed.kind, "the collector does not take the metrics: "+failed.Error())
 		return nil
 	}
 	return failed
@@ -199,6 +199,7 @@ type failure struct {
 	error
 	bad   bool
 	after time.Duration
+	kind  string // of what is bad, in our words
 }
 
 // post sends a message.
@@ -211,12 +212,19 @@ func (e *Exporter) post(ctx context.Context, signal string, message object) *fai
 	if err != nil {
 		return &failure{error: errors.New("telemetry.otlp is no address")}
 	}
+	hide := e.Hide
 	for pair := range strings.SplitSeq(e.Headers, ",") {
 		if name, value, ok := strings.Cut(pair, "="); ok {
 			if plain, err := url.PathUnescape(value); err == nil {
 				value = plain
 			}
-			req.Header.Set(strings.TrimSpace(name), strings.TrimSpace(value))
+			value = strings.TrimSpace(value)
+			req.Header.Set(strings.TrimSpace(name), value)
+			for _, secret := range append(strings.Fields(value), value) { // as in Bearer and what follows
+				if before := hide; len(secret) >= 8 {
+					hide = func(text string) string { return before(strings.ReplaceAll(text, secret, "***")) }
+				}
+			}
 		}
 	}
 	req.Header.Set("Content-Type", "application/json")
@@ -229,11 +237,11 @@ func (e *Exporter) post(ctx context.Context, signal string, message object) *fai
 		return &failure{error: fmt.Errorf("%s cannot be reached: %w", req.URL.Host, err)}
 	}
 	defer res.Body.Close()
-	return answered(res)
+	return answered(res, hide)
 }
 
-// answered is what an answer says of what was sent.
-func answered(res *http.Response) *failure {
+// answered is what an answer says of what was sent, which may have the headers in it.
+func answered(res *http.Response, hide func(string) string) *failure {
 	var said struct {
 		Message        string
 		PartialSuccess struct {
@@ -245,13 +253,13 @@ func answered(res *http.Response) *failure {
 	host, p := res.Request.URL.Host, said.PartialSuccess
 	if code := res.StatusCode; code >= 300 {
 		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-		why := fmt.Errorf("%s answers %s %s", host, res.Status, text.Line(said.Message, 200))
-		return &failure{why, slices.Contains([]int{400, 413, 415, 422}, code), time.Duration(seconds) * time.Second}
+		why := errors.New(strings.TrimSpace(host + " answers " + text.Line(hide(res.Status+" "+said.Message), 200)))
+		return &failure{why, slices.Contains([]int{400, 413, 415, 422}, code), time.Duration(seconds) * time.Second, strconv.Itoa(code)}
 	}
 	spans, _ := p.RejectedSpans.Int64()
 	points, _ := p.RejectedDataPoints.Int64()
 	if spans+points > 0 {
-		return &failure{error: fmt.Errorf("%s rejected %d of it: %s", host, spans+points, text.Line(p.ErrorMessage, 200)), bad: true}
+		return &failure{error: fmt.Errorf("%s rejected %d of it: %s", host, spans+points, text.Line(hide(p.ErrorMessage), 200)), bad: true, kind: "rejected"}
 	}
 	return nil
 }

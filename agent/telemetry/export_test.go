@@ -37,7 +37,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	r.Exporter = &Exporter{
-		Home: h, URL: web.URL, Headers: "X-Key=a%20b,other=c", Name: "home", Timeout: time.Minute, Hide: strings.NewReplacer("sesame", "***").Replace,
+		Home: h, URL: web.URL, Headers: "X-Key=a%20b,other=Bearer%20s3same99!", Name: "home", Timeout: time.Minute, Hide: strings.NewReplacer("sesame", "***").Replace,
 		Now: func() time.Time { return r.now }, Sums: func(m *Meter) (Sums, error) { m.Day = "2026-04-01"; return Sums{string(Well): 1}, nil },
 		Incident: func(_, text string) { r.told = append(r.told, text) },
 	}
@@ -105,6 +105,7 @@ func TestTrouble(t *testing.T) {
 			w.WriteHeader(429)
 		}, true, "429"},
 		"bad":     {status(400, `{"message": "no span"}`), false, "400 Bad Request no span"},
+		"echoes":  {status(401, `{"message": "not Bearer s3same99!, s3same99!"}`), true, "401 Unauthorized not ***, ***;"},
 		"partial": {status(200, `{"partialSuccess": {"rejectedSpans": "2", "errorMessage": "too old"}}`), false, "rejected 2 of it: too old"},
 	} {
 		r := newRig(t)
