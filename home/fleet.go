@@ -30,7 +30,7 @@ func (h Home) Stays(path string) bool {
 // wakes: it has the mark, or tells what people looked at or were refused.
 func (h Home) Moves(path string) bool {
 	path = strings.TrimSuffix(filepath.Join(h.Dir, path), Aside)
-	return slices.Contains([]string{h.VersionFile(), h.DueLog(), h.Looked(), h.Told(), h.Machine()}, path)
+	return strings.HasPrefix(filepath.Base(path), h.Said()) || slices.Contains([]string{h.VersionFile(), h.DueLog(), h.Looked(), h.Told(), h.Machine()}, path)
 }
 
 // Pushed tells which home of which fleet this one is.

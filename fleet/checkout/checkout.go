@@ -84,8 +84,8 @@ func (r *Report) count(v *history.Version) error {
 }
 
 // changed names what differs in two versions, up to five.
-func changed(a, b *history.Version, but func(path string) bool) string {
-	list := slices.DeleteFunc(history.Diff(a, b), func(c history.Change) bool { return but != nil && but(c.Path) })
+func changed(a, b *history.Version, but func(history.Change) bool) string {
+	list := slices.DeleteFunc(history.Diff(a, b), func(c history.Change) bool { return but != nil && but(c) })
 	if len(list) == 0 {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -88,10 +89,13 @@ func (p *pull) unchanged(ctx context.Context, epoch int64) error {
 		return err
 	}
 	is, err := look(p.h, nil)
-	if err == nil && changed(base, is, p.h.Moves) != "" {
-		err = fmt.Errorf("%s changed here since the push, and would be lost: move that away, or pull into another folder", changed(base, is, p.h.Moves))
+	if err != nil {
+		return err
 	}
-	return err
+	if lost := changed(base, is, func(c history.Change) bool { return c.Is == nil || p.h.Moves(c.Path) }); lost != "" {
+		return fmt.Errorf("%s changed here since the push, and would be lost: move that away, or pull into another folder", lost)
+	}
+	return nil
 }
 
 // version reads the newest version, or the newest of an epoch.
@@ -108,6 +112,9 @@ func (p *pull) version(ctx context.Context, epoch int64) (*history.Version, int,
 func (p *pull) run(ctx context.Context) error {
 	return p.beside(ctx, func(tmp string) error {
 		err := p.fill(ctx, tmp)
+		if err == nil {
+			err = p.give(tmp)
+		}
 		if err == nil && p.old {
 			err = swap(tmp, p.h.Dir)
 		} else if err == nil {
@@ -117,6 +124,25 @@ func (p *pull) run(ctx context.Context) error {
 			return err
 		}
 		return disk.OS{}.SyncDir(filepath.Dir(tmp))
+	})
+}
+
+// give gives a folder to who has the one that it replaces or, of a new one, the one around it.
+func (p *pull) give(dir string) error {
+	like, err := os.Stat(p.h.Dir)
+	if err != nil {
+		like, err = os.Stat(filepath.Dir(dir))
+	}
+	if err != nil || os.Getuid() != 0 {
+		return err
+	}
+	owner := like.Sys().(*syscall.Stat_t)
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		info, failed := os.Lstat(path)
+		if err = cmp.Or(err, failed, os.Lchown(path, int(owner.Uid), int(owner.Gid))); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+			err = os.Chmod(path, info.Mode()) // which a new owner takes away
+		}
+		return err
 	})
 }
 

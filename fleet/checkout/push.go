@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"rouse/agent/config"
 	"rouse/agent/history"
@@ -24,6 +25,7 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 	if err = cmp.Or(err, inside(h, h.Folder(cmp.Or(c.Workspace, h.Dir))), h.MakeFolders(disk.OS{})); err != nil {
 		return r, err
 	}
+	defer func(began time.Time) { err = cmp.Or(err, home.GiveBack(h.Dir, began)) }(time.Now())
 	unlock, err := home.Home{Dir: h.Dir}.Lock() // also one that has the mark of a push that was killed
 	if err != nil {
 		return r, err

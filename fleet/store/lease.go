@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,26 +44,25 @@ type Lease struct {
 	Epoch int64
 }
 
-const columns = `id, name, version, epoch, coalesce(holder, ''), deadline, changed`
-
-func (h *Home) fields() []any {
-	return []any{&h.ID, &h.Name, &h.Version, &h.Epoch, &h.Holder, &h.Until, &h.Changed}
-}
-
-// Homes are all homes of the tenant, by name.
-func (s *Store) Homes(ctx context.Context) ([]Home, error) {
-	rows, err := s.conn.Query(ctx, `select `+columns+` from rouse.homes where tenant = rouse.tenant() order by name`)
+func (s *Store) homes(ctx context.Context, where string, args ...any) ([]Home, error) {
+	rows, err := s.conn.Query(ctx, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed from rouse.homes where tenant = rouse.tenant() `+where, args...)
 	if err != nil {
 		return nil, told(err)
 	}
-	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (h Home, err error) { return h, r.Scan(h.fields()...) })
-	return list, told(err)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Home])
+	return all, told(err)
 }
+
+// Homes are all homes of the tenant, by name.
+func (s *Store) Homes(ctx context.Context) ([]Home, error) { return s.homes(ctx, `order by name`) }
 
 // Home is one home by its name, or [ErrNone].
 func (s *Store) Home(ctx context.Context, name string) (h Home, err error) {
-	err = s.conn.QueryRow(ctx, `select `+columns+` from rouse.homes where tenant = rouse.tenant() and name = $1`, name).Scan(h.fields()...)
-	return h, none(err)
+	all, err := s.homes(ctx, `and name = $1`, name)
+	if err != nil || len(all) == 0 {
+		return h, cmp.Or(err, ErrNone)
+	}
+	return all[0], nil
 }
 
 func none(err error) error {
