@@ -85,6 +85,9 @@ func (p *pull) check(ctx context.Context) (unlock func(), err error) {
 // unchanged refuses to replace what was never pushed.
 func (p *pull) unchanged(ctx context.Context, epoch int64) error {
 	base, _, err := p.version(ctx, epoch)
+	if errors.Is(err, store.ErrNone) { // a push was killed before it arrived
+		return lost(p.at)
+	}
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,10 @@ func begin(ctx context.Context, s *store.Store, h home.Home, rec *record, name s
 	case at.Epoch == rec.Epoch && at.Holder == "":
 		return at, fmt.Errorf("%s is in the fleet already, at version %d", name, at.Version)
 	case at.Epoch != rec.Epoch:
-		return at, lost(at)
+		if _, _, none := s.Manifest(ctx, at.ID, rec.Epoch); errors.Is(none, store.ErrNone) {
+			err = h.Mark(disk.OS{}, "") // of a push that never arrived
+		}
+		return at, cmp.Or(err, lost(at))
 	}
 	return at, h.Mark(disk.OS{}, "") // of a push that was killed before it arrived
 }
