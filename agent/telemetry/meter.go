@@ -1,9 +1,11 @@
 package telemetry
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -95,26 +97,37 @@ func (m *Meter) Update(h home.Home, now time.Time) error {
 		if id <= m.Upto {
 			continue
 		}
-		data, err := os.ReadFile(h.Journal(id))
-		if i == 0 && !ended(data) || err != nil {
-			break // it is awake, or waits for the next wake to be settled
+		before := m.Sums
+		if i == 0 {
+			before = maps.Clone(before)
+		}
+		if ended, err := m.read(h.Journal(id)); i == 0 && !ended || err != nil {
+			m.Sums = before // it is awake, or waits for the next wake to be settled
+			break
 		}
 		m.Upto = id
-		for line := range bytes.Lines(data) {
-			m.count(line)
-		}
 	}
 	return err
 }
 
-// ended says whether a journal has the event sleep, which no arguments of a call stand for.
-func ended(data []byte) bool {
-	for line := range bytes.Lines(data) {
-		if kindOf(line) == "sleep" {
-			return true
-		}
+// read counts a journal, and says whether it has the event sleep, which no arguments of a
+// call stand for.
+func (m *Meter) read(path string) (ended bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
 	}
-	return false
+	defer f.Close()
+	for r := bufio.NewReader(f); err == nil; {
+		var line []byte
+		line, err = r.ReadBytes('\n')
+		m.count(line)
+		ended = ended || kindOf(line) == "sleep"
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return ended, err
 }
 
 // kindOf is the event of a line, which stands before what others wrote.
