@@ -339,6 +339,9 @@ func checkURL(key, base string) error {
 		// The value may hold a password.
 		return fmt.Errorf("%s: use an address such as http://127.0.0.1:11434/v1", key)
 	}
+	if u.User != nil || u.RawQuery+u.Fragment != "" {
+		return fmt.Errorf("%s: leave out user, query and fragment; a key is in a variable of the environment or of .env", key)
+	}
 	return nil
 }
 

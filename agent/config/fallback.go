@@ -51,6 +51,9 @@ func checkAPI(key, api string, a Added) error {
 		if oneOf(name, "model", "messages", "input", "instructions", "system", "tools", "tool_choice", "stream") {
 			return fmt.Errorf("%s.extra.%s: Rouse says this itself; take it out", key, name)
 		}
+		if oneOf(name, "n", "max_tokens", "max_completion_tokens", "max_output_tokens") { // by which money is set aside
+			return fmt.Errorf("%s.extra.%s: limits could not count on it; take it out, model.max_output bounds a reply", key, name)
+		}
 	}
 	if _, err := a.Style(); err != nil {
 		return fmt.Errorf("%s.extra: use what JSON can say: %w", key, err)

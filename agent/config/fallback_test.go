@@ -58,6 +58,7 @@ model:
 		"[{name: m}], extra: [1]":              "line 1: ",
 		"[{name: m}], api: anthropic":          `line 1: model.api "anthropic": use auto, chat, responses or messages`,
 		"[{name: m}], extra: {messages: []}":   "line 1: model.extra.messages: Rouse says this itself; take it out",
+		"[{name: m}], extra: {max_tokens: 9}":  "line 1: model.extra.max_tokens: limits could not count on it",
 		"[{name: m}], extra: {a: {1: .inf}}":   "model.extra: use what JSON can say",
 	} {
 		if _, err := load(t, "model: {fallback: "+text+"}\n", nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 
 	"rouse/agent/hook"
@@ -39,9 +38,6 @@ type Telemetry struct {
 func (t Telemetry) check() error {
 	if !variable.Get().MatchString(t.HeadersEnv) {
 		return errors.New("telemetry.headers_env: name the environment variable that holds the headers, not the headers")
-	}
-	if u, err := url.Parse(t.OTLP); err == nil && (u.User != nil || u.RawQuery+u.Fragment != "") {
-		return errors.New("telemetry.otlp: leave out user, query and fragment; a key is a header, in the variable that headers_env names")
 	}
 	return checkURL("telemetry.otlp", t.OTLP)
 }
