@@ -55,6 +55,7 @@ func (d *Desk) Serve(ctx context.Context) error {
 type stdio struct {
 	sdk.Connection
 	open sync.WaitGroup
+	ids  sync.Map // of what is open: a second call by the same id gets no answer
 }
 
 // Connect, Read and Write are those of a transport and its connection.
@@ -66,7 +67,9 @@ func (s *stdio) Connect(ctx context.Context) (_ sdk.Connection, err error) {
 func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := s.Connection.Read(ctx)
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
-		s.open.Add(1)
+		if _, twice := s.ids.LoadOrStore(r.ID, true); !twice {
+			s.open.Add(1)
+		}
 	}
 	if err != nil {
 		s.open.Wait()
@@ -75,8 +78,10 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 func (s *stdio) Write(ctx context.Context, m jsonrpc.Message) error {
-	if _, ok := m.(*jsonrpc.Response); ok {
-		defer s.open.Done()
+	if r, ok := m.(*jsonrpc.Response); ok {
+		if _, open := s.ids.LoadAndDelete(r.ID); open {
+			defer s.open.Done()
+		}
 	}
 	return s.Connection.Write(ctx, m)
 }

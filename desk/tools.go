@@ -35,7 +35,7 @@ func tools() []tool {
 }
 
 // parameters are the schemas of arguments, by name; all others are texts.
-const parameters = `{"skip": {"type": "integer", "minimum": 0}, "limit": {"type": "integer", "minimum": 1}, "from": {"type": "integer", "minimum": 1}, "to": {"type": "integer", "minimum": 1},
+const parameters = `{"skip": {"type": "integer", "minimum": 0, "maximum": 1e9}, "limit": {"type": "integer", "minimum": 1, "maximum": 1e9}, "from": {"type": "integer", "minimum": 1, "maximum": 1e9}, "to": {"type": "integer", "minimum": 1, "maximum": 1e9},
 "since": {"type": "string", "description": "36h, 7d, 2026-04-01 or a cycle"}, "cycle": {"type": "string", "description": "such as 20260401_150154"},
 "decision": {"enum": ["approve", "deny"]}, "kind": {"enum": ["note", "task", "call", "result", "cell", "observation"]}}`
 
@@ -53,9 +53,11 @@ func (t tool) schema() *jsonschema.Schema {
 
 // read gives arguments that fit the schema.
 func (t tool) read(raw json.RawMessage) (args map[string]any, err error) {
-	args = map[string]any{}
 	if len(raw) > 0 {
 		err = json.Unmarshal(raw, &args)
+	}
+	if args == nil { // null is none
+		args = map[string]any{}
 	}
 	r, failed := t.schema().Resolve(nil)
 	if err = cmp.Or(err, failed); err == nil {

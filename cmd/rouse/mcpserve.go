@@ -58,7 +58,7 @@ Exit codes: 0 the client has gone, 1 it cannot listen, 2 usage or configuration,
 // server of its own, which is this program again.
 func (a *app) serveMCP(ctx context.Context, s *setup.Setup, listen, role string) error {
 	if listen == "" {
-		d := desk.Desk{Version: version(), Run: a.verb, Hide: s.Hidden().Any, Act: role == "act"}
+		d := desk.Desk{Version: version(), Run: a.verb, Hide: a.hide, Act: role == "act"}
 		return cmp.Or(d.Serve(ctx), ended(ctx))
 	}
 	program, err := os.Executable()
@@ -76,9 +76,26 @@ func (a *app) serveMCP(ctx context.Context, s *setup.Setup, listen, role string)
 // verb runs another verb of the same home, and gives what it prints, and why it failed.
 func (a *app) verb(args ...string) ([]byte, string) {
 	var out, wrong bytes.Buffer
-	b := &app{hidden: a.hidden, environ: a.process().Alone().Environ, stdout: text.Capped(&out, 16<<20), stderr: text.Capped(&wrong, maxMessage), now: a.now}
+	b := a.anew()
+	b.stdout, b.stderr = text.Capped(&out, 16<<20), text.Capped(&wrong, maxMessage)
 	if b.main(append([]string{"--home", a.setup.Home.Dir}, args...)) == 0 {
 		return out.Bytes(), ""
 	}
 	return out.Bytes(), strings.TrimPrefix(strings.TrimSpace(wrong.String()), "rouse: ")
+}
+
+// hide takes out the secrets that the home has by now.
+func (a *app) hide(value any) any {
+	b := a.anew()
+	b.home = a.setup.Home.Dir
+	s, err := b.open()
+	if err != nil {
+		s = a.setup
+	}
+	return s.Hidden().Any(value)
+}
+
+// anew is the process as it was before it opened a home.
+func (a *app) anew() *app {
+	return &app{hidden: a.hidden, environ: a.process().Alone().Environ, now: a.now}
 }
