@@ -26,7 +26,7 @@ type Sums map[string]float64
 func (s Sums) Add(m Metric, n float64, labels ...string) {
 	key := string(m)
 	for _, l := range labels {
-		key += "\x00" + text.Line(l, maxLabel)
+		key += "\x00" + text.CutBytes(text.Line(l, maxLabel), maxLabel)
 	}
 	if _, known := s[key]; !known && len(s) >= maxSums && m == Calls {
 		key = strings.Join([]string{string(m), Tool, "other", Outcome, labels[3]}, "\x00")
