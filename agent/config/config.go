@@ -277,7 +277,7 @@ func (c *Config) check() error {
 	case c.Workspace == "":
 		return errors.New("workspace: name a folder")
 	}
-	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(c.Notify), c.checkSandbox(), c.checkOrigins(), c.checkPolicy(), c.checkHooks(), c.Telemetry.check(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL))
+	return cmp.Or(c.checkPositive(), c.checkLists(), checkLimits(c.text), c.Unattended.check(), c.Notebook.check(), c.History.check(), c.Waking.check(c.Notify), c.checkSandbox(), c.checkOrigins(), c.checkPolicy(), c.checkHooks(), c.Telemetry.check(), checkURL("model.base_url, or OPENAI_BASE_URL", m.BaseURL, modelURL))
 }
 
 // checkPositive reports the first number that is 0 or less and must not be.
@@ -330,14 +330,17 @@ func (c *Config) checkLists() error {
 // variable matches the names of environment variables that a shell can set.
 var variable = lazy.Regexp{Expr: `^[A-Za-z_][A-Za-z0-9_]*$`}
 
-func checkURL(key, base string) error {
+// modelURL is an address that a message shows.
+const modelURL = "http://127.0.0.1:11434/v1"
+
+func checkURL(key, base, like string) error {
 	if base == "" {
 		return nil
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || !oneOf(u.Scheme, "http", "https") {
 		// The value may hold a password.
-		return fmt.Errorf("%s: use an address such as http://127.0.0.1:11434/v1", key)
+		return fmt.Errorf("%s: use an address such as %s", key, like)
 	}
 	if u.User != nil || u.RawQuery+u.Fragment != "" {
 		return fmt.Errorf("%s: leave out user, query and fragment; a key is in a variable of the environment or of .env", key)

@@ -70,7 +70,7 @@ func (m Model) checkFallback() error {
 		case f.APIKeyEnv != "" && !variable.Get().MatchString(f.APIKeyEnv):
 			return errors.New(key + ".api_key_env: name the environment variable that holds the key, not the key")
 		}
-		if err := cmp.Or(checkURL(key+".base_url", f.BaseURL), checkAPI(key, f.API, f.Added)); err != nil {
+		if err := cmp.Or(checkURL(key+".base_url", f.BaseURL, modelURL), checkAPI(key, f.API, f.Added)); err != nil {
 			return err
 		}
 	}

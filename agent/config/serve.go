@@ -39,7 +39,7 @@ func (t Telemetry) check() error {
 	if !variable.Get().MatchString(t.HeadersEnv) {
 		return errors.New("telemetry.headers_env: name the environment variable that holds the headers, not the headers")
 	}
-	return checkURL("telemetry.otlp", t.OTLP)
+	return checkURL("telemetry.otlp", t.OTLP, "http://127.0.0.1:4318")
 }
 
 // Check reports where it may not be served: beyond loopback only a proxy may ask, and only

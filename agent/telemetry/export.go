@@ -66,7 +66,7 @@ func ReadState(h home.Home) (s State) {
 // longer each time, up to an hour.
 func (e *Exporter) Export() {
 	s := ReadState(e.Home)
-	if now := e.Now(); now.Before(s.Again) && s.Again.Sub(now) <= maxRest {
+	if now := e.Now(); s.To == sum(e.URL) && now.Before(s.Again) && s.Again.Sub(now) <= maxRest {
 		return
 	}
 	if to := sum(e.URL); s.To == "" || e.Headers == "" {
@@ -113,7 +113,7 @@ func Accept(h home.Home, address string) bool {
 	s := ReadState(h)
 	changed := s.To != "" && s.To != sum(address)
 	if changed {
-		s.To, s.Error = sum(address), ""
+		s.To, s.Again, s.Error = sum(address), time.Time{}, ""
 		s.write(h)
 	}
 	return changed
