@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"rouse/agent"
 	"rouse/agent/trust"
@@ -30,6 +31,14 @@ type Skill struct {
 
 	loaded skill.Skill
 	off    error // unless it is on
+}
+
+// Mend says why one that was accepted is off and what mends it, "" where its problems do.
+func (k Skill) Mend() string {
+	if k.off == nil || k.State == "broken" {
+		return ""
+	}
+	return k.off.Error()
 }
 
 // SkillOn is the state of a skill that is none of new, changed, gone and broken.
@@ -71,7 +80,8 @@ func skillOf(dir string, pin journal.TrustedSkill) Skill {
 	k := Skill{Name: l.Name, Description: l.Description, State: SkillOn, Origin: pin.From, Folder: dir, Files: len(l.Files), Bytes: l.Bytes, Problems: l.Problems, loaded: l}
 	switch {
 	case err != nil:
-		k.State, k.Problems, k.off = "broken", append(k.Problems, err.Error()), fmt.Errorf("%w, so that it is off", err)
+		why := strings.TrimPrefix(err.Error(), fmt.Sprintf("skill %.80q: ", k.Name))
+		k.State, k.Problems, k.off = "broken", append(k.Problems, why), fmt.Errorf("%w, so that it is off", err)
 	case pin.Hash == "":
 		k.State = "new"
 	case pin.Hash != l.Hash:
@@ -124,7 +134,9 @@ func (s *Setup) pinSkill(k Skill, from string) (Skill, error) {
 	err := trust.Accept(s.Home, disk.OS{}, func(t *journal.Trust) {
 		pins := map[string]journal.TrustedSkill{}
 		maps.Copy(pins, t.Skills)
-		if delete(pins, k.Name); k.State != "gone" {
+		if delete(pins, k.Name); k.State == "gone" {
+			k.State = "forgotten"
+		} else {
 			pins[k.Name] = journal.TrustedSkill{Hash: k.loaded.Hash, From: from}
 			k.State, k.Origin = SkillOn, from
 		}

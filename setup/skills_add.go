@@ -90,6 +90,9 @@ func (s *Setup) clone(ctx context.Context, top, source string) (dir, from string
 	if part == nil || part[3] != "" && !filepath.IsLocal(part[3]) {
 		return "", "", fmt.Errorf("%.200q: write a folder, or ADDRESS#REF//FOLDER of a repository", source)
 	}
+	if !strings.Contains(part[1], ":") && !disk.Exists(part[1]) {
+		return "", "", fmt.Errorf("there is no folder %.200q; of a repository elsewhere write the whole address, such as https://HOST/NAME", part[1])
+	}
 	var out, failed bytes.Buffer
 	dir = filepath.Join(top, "skill")
 	exit, err := s.Runner().Run(ctx, proc.Command{

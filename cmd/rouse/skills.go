@@ -47,6 +47,9 @@ Exit codes: 0, 1 if a skill cannot be had or something is wrong with one, 2 usag
 					err = &coded{exitFailed, nil}
 				}
 				a.sayProblems(k)
+				if mend := k.Mend(); mend != "" {
+					fmt.Fprintf(a.stderr, "rouse: %s\n", text.Line(mend, 400))
+				}
 			}
 			_ = a.printSkills(list)
 			return err
