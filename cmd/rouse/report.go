@@ -45,8 +45,8 @@ func (a *app) report(dirs []string, since string, page bool) error {
 		return usage(err)
 	}
 	list, failed := report.Of(homes, since)
-	if errors.As(failed, new(*search.QueryError)) {
-		return usage(fmt.Errorf("--%w", failed))
+	if wrong := (*search.QueryError)(nil); errors.As(failed, &wrong) {
+		return usage(fmt.Errorf("--%w", wrong))
 	}
 	if page {
 		return cmp.Or(report.HTML(a.stdout, list), err, failed, report.Unread(list))
