@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"rouse/agent/config"
 	"rouse/home"
+	"rouse/internal/text"
 	"rouse/internal/vault"
 )
 
@@ -22,6 +24,22 @@ func CheckConfig(h home.Home, p Process, file string) ([]config.Problem, error) 
 	return config.Problems(h.Config(), data, p.Getenv, func(c config.Config) error {
 		return cmp.Or(h.CheckWorkspace(h.Folder(c.Workspace)), checkWalls(h, c))
 	}), nil
+}
+
+// MeantKey ends a message about a key that rouse.yaml does not have.
+func (s *Setup) MeantKey(key string) string {
+	var known []string
+	for _, v := range s.Config.Shown("", s.Getenv) {
+		part, below, _ := strings.Cut(v.Key, ".")
+		if below == key {
+			return "; there is " + v.Key
+		}
+		if strings.Contains(key, ".") {
+			part = v.Key
+		}
+		known = append(known, part)
+	}
+	return text.Meant(key, known)
 }
 
 // Shown are the values that hold under a key, "" for all, without secrets.

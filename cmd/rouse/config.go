@@ -18,7 +18,7 @@ func (a *app) newConfig() *cobra.Command {
 		Use:   "config",
 		Short: "Check rouse.yaml, say what holds, and tell editors its form",
 		Long: `Check rouse.yaml, say what holds in this home and why, and tell editors the form of its files.
-docs/configuration.md tells of all keys.
+The rouse.yaml that rouse init writes shows all keys; docs/configuration.md tells of these verbs.
 
 Exit codes: 0, 2 usage, or something in the file cannot be meant.`,
 	}
@@ -72,7 +72,7 @@ rouse.yaml, a variable of the environment or of .env, the posture, or else it is
 		RunE: in(a.open, func(s *setup.Setup, args []string) error {
 			list := s.Shown(append(args, "")[0])
 			if len(list) == 0 {
-				return usage(fmt.Errorf("config show: there is no key %q", args[0]))
+				return usage(fmt.Errorf("config show: there is no key %q%s", args[0], s.MeantKey(args[0])))
 			}
 			return printList(a, list, "", func(v config.Value) string {
 				return fmt.Sprintf("%-28s  %-30s  %s", v.Key, text.Line(string(v.Value), maxMessage), v.From)

@@ -6,16 +6,28 @@ import "strings"
 // most likely meant, or with nothing.
 func Meant(word string, known []string) string {
 	best, least := "", 1+max(1, len(word)/3)
+	word = strings.ToLower(word)
 	for _, k := range known {
-		n := edits(strings.ToLower(word), k)
+		n := edits(word, k)
 		if len(word) > 3 && strings.Contains(k, word) {
 			n = min(n, least-1)
 		}
-		if n < least {
-			best, least = "; did you mean "+k+"?", n
+		if n < least || n == least && best != "" && same(word, k) > same(word, best) {
+			best, least = k, n
 		}
 	}
-	return best
+	if best == "" {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// same is how many letters two words begin with alike.
+func same(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // edits is how many letters are added, left out, changed or changed over with the next
