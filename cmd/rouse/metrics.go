@@ -14,7 +14,7 @@ func (a *app) newMetrics() *cobra.Command {
 		Use:   "metrics [HOME|FOLDER]...",
 		Short: "Print figures of homes as Prometheus reads them",
 		Long: `Print figures of the home, or of several, as Prometheus reads them: cycles by verdict, tokens, money, calls,
-refusals and slots. A folder stands for the homes directly in it. Counts are of the cycles that began today;
+refusals and slots. A folder stands for the homes directly in it. Counts begin anew each day;
 rouse serve has the same at /metrics. docs/telemetry.md lists them.
 
 Exit codes: 0, 1 if a home's figures cannot be read, 2 usage or configuration.`,
