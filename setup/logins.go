@@ -25,6 +25,10 @@ func (s *Setup) logins() *mcp.Logins {
 			return c[LoginName(server)], err
 		},
 		Change: func(server string, f func(mcp.Login) (mcp.Login, error)) error {
+			// What is renewed is lost where it cannot be written: then the old one is not spent.
+			if err := v.Change(func(vault.Connections) error { return nil }); err != nil {
+				return err
+			}
 			return v.Change(func(c vault.Connections) error {
 				l, err := f(c[LoginName(server)])
 				if err != nil {

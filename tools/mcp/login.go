@@ -24,13 +24,14 @@ import (
 	"golang.org/x/oauth2"
 
 	"rouse/internal/clock"
+	"rouse/internal/loopback"
 	"rouse/internal/redact"
 	"rouse/internal/text"
 )
 
 // Login is what logging in at a server gave, by fields: url, the server that it is for, as its
-// tokens go nowhere else; access_token, refresh_token and expires; client_id, client_secret,
-// endpoint and style, with which tokens are renewed.
+// tokens go nowhere else; access_token, refresh_token and expires, the moment at which they
+// are renewed; client_id, client_secret, endpoint, style and resource, with which that is done.
 type Login map[string]string
 
 // Logins keeps the logins of a home, which are secrets. Load gives that of a server, none where
@@ -79,7 +80,7 @@ func (k *keys) token(ctx context.Context, refused string) (string, error) {
 	}
 	expires, never := time.Parse(time.RFC3339, k.login["expires"])
 	now := k.login["access_token"]
-	if now == "" || now != refused && (never != nil || expires.After(clock.Now(k.now).Add(time.Minute))) {
+	if now == "" || now != refused && (never != nil || expires.After(clock.Now(k.now))) {
 		return now, nil
 	}
 	err := k.logins.Change(k.server, func(l Login) (_ Login, err error) {
@@ -109,8 +110,12 @@ func (k *keys) take(l Login) {
 func (k *keys) renewed(ctx context.Context, l Login) (Login, error) {
 	style, _ := strconv.Atoi(l["style"]) // else it is found out
 	c := oauth2.Config{ClientID: l["client_id"], ClientSecret: l["client_secret"], Endpoint: oauth2.Endpoint{TokenURL: l["endpoint"], AuthStyle: oauth2.AuthStyle(style)}}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: Transport(), Timeout: 8 * time.Second})
-	t, err := c.TokenSource(ctx, &oauth2.Token{RefreshToken: l["refresh_token"]}).Token()
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: errand{k.url, Transport()}, Timeout: 8 * time.Second})
+	with := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("grant_type", "refresh_token"), oauth2.SetAuthURLParam("refresh_token", l["refresh_token"])}
+	if l["resource"] != "" { // a TokenSource would leave it out
+		with = append(with, oauth2.SetAuthURLParam("resource", l["resource"]))
+	}
+	t, err := c.Exchange(ctx, "", with...)
 	refused, said := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
 	case l["refresh_token"] == "":
@@ -120,17 +125,19 @@ func (k *keys) renewed(ctx context.Context, l Login) (Login, error) {
 	case err != nil:
 		return l, fmt.Errorf("its token cannot be renewed now: %w", err)
 	}
-	return loginOf(l["url"], &c, t, clock.Now(k.now)), nil
+	return loginOf(l["url"], l["resource"], &c, t, clock.Now(k.now)), nil
 }
 
-// loginOf is a login of tokens that came now.
-func loginOf(url string, c *oauth2.Config, t *oauth2.Token, now time.Time) Login {
+// loginOf is a login of tokens that came now. They are renewed a minute before they end, or
+// in their last quarter.
+func loginOf(url, resource string, c *oauth2.Config, t *oauth2.Token, now time.Time) Login {
 	l := Login{
 		"url": url, "access_token": t.AccessToken, "refresh_token": t.RefreshToken, "client_id": c.ClientID, "client_secret": c.ClientSecret,
-		"endpoint": c.Endpoint.TokenURL, "style": strconv.Itoa(int(c.Endpoint.AuthStyle)),
+		"endpoint": c.Endpoint.TokenURL, "style": strconv.Itoa(int(c.Endpoint.AuthStyle)), "resource": resource,
 	}
 	if !t.Expiry.IsZero() {
-		l["expires"] = now.Add(time.Until(t.Expiry)).UTC().Format(time.RFC3339)
+		left := time.Until(t.Expiry)
+		l["expires"] = now.Add(left - min(left/4, time.Minute)).UTC().Format(time.RFC3339)
 	}
 	return l
 }
@@ -206,37 +213,109 @@ func LogIn(ctx context.Context, s Server, o Options, visit Visit) (login Login, 
 	ctx, give := context.WithCancelCause(ctx)
 	defer give(nil)
 	came, c := visit.begin(ctx, back), s.authorization(back.Addr().(*net.TCPAddr).Port, visit.Scopes)
+	resource := ""
 	c.AuthorizationCodeFetcher = func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-		visit.Show(a.URL)
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case q := <-came:
-			if code := q.Get("error"); code != "" { // the library would ask again
-				give(fmt.Errorf("it was refused: %s", text.Brief(code+" "+q.Get("error_description"), 300)))
-			}
-			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, context.Cause(ctx)
+		asked, err := url.Parse(a.URL)
+		if err != nil {
+			return nil, err
 		}
+		resource = asked.Query().Get("resource")
+		visit.Show(shown(a.URL))
+		return brought(ctx, came, asked.Query().Get("state"))
 	}
 	c.NewTokenSource = func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-		login = loginOf(s.URL, c, t, clock.Now(o.Now))
+		login = loginOf(s.URL, resource, c, t, clock.Now(o.Now))
 		return oauth2.StaticTokenSource(t), nil
 	}
 	srv := &server{Server: s, o: o.complete(), ctx: ctx, keys: &keys{}}
-	if srv.oauth, err = auth.NewAuthorizationCodeHandler(c); err != nil {
+	h, err := auth.NewAuthorizationCodeHandler(c)
+	if err != nil {
 		return nil, 0, err
 	}
+	srv.oauth = once{h, func(resp *http.Response, err error) error {
+		if err == nil && login != nil && resp.StatusCode == http.StatusUnauthorized {
+			err = errors.New("the server does not take the token that it had us fetch")
+		}
+		if err != nil {
+			give(errors.New(srv.clean(err)))
+		}
+		return err
+	}}
 	srv.StartTimeout = time.Hour
 	defer srv.close()
 	err = srv.connect(ctx)
 	return login, len(srv.offered), err
 }
 
+// once is a login that is over with its first error: the library would ask again.
+type once struct {
+	*auth.AuthorizationCodeHandler
+	over func(*http.Response, error) error
+}
+
+// Authorize has a person log in.
+func (o once) Authorize(ctx context.Context, r *http.Request, resp *http.Response) error {
+	if err := o.over(resp, nil); err != nil {
+		return err
+	}
+	return o.over(&http.Response{}, o.AuthorizationCodeHandler.Authorize(ctx, r, resp))
+}
+
+// brought waits for what the browser brings back to what was asked with that state. All else is
+// from others: any page and program of this machine can come to where we listen.
+func brought(ctx context.Context, came chan url.Values, state string) (*auth.AuthorizationResult, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case q := <-came:
+			if code := q.Get("error"); q.Get("state") != state {
+				continue
+			} else if code != "" {
+				return nil, fmt.Errorf("it was refused: %s", text.Brief(code+" "+q.Get("error_description"), 300))
+			}
+			return &auth.AuthorizationResult{Code: q.Get("code"), State: state, Iss: q.Get("iss")}, nil
+		}
+	}
+}
+
+// shown is an address in which a terminal finds nothing to obey.
+func shown(address string) string {
+	var b strings.Builder
+	for _, c := range []byte(address) {
+		if c <= ' ' || c > '~' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// errand takes requests to where a server says that one logs in: what is sent there goes to no
+// other address, and a server elsewhere does not send us to programs of this machine.
+type errand struct {
+	server string
+	next   http.RoundTripper
+}
+
+func (e errand) RoundTrip(r *http.Request) (*http.Response, error) {
+	if u, err := url.Parse(e.server); err != nil || loopback.Is(r.URL.Host) && !loopback.Is(u.Host) {
+		return nil, fmt.Errorf("the server sends us to %s, which is this machine", r.URL.Host)
+	}
+	resp, err := e.next.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost && resp.StatusCode/100 == 3 {
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s redirects, which is not followed", r.URL.Host)
+	}
+	return resp, err
+}
+
 // authorization is how a login is asked for.
 func (s Server) authorization(port int, scopes []string) *auth.AuthorizationCodeHandlerConfig {
 	c := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: fmt.Sprintf("http://localhost:%d/callback", port), RequestRefreshToken: true, AcceptUnadvertisedIss: true,
-		Client:      &http.Client{Transport: Transport(), Timeout: time.Minute},
+		Client:      &http.Client{Transport: errand{s.URL, Transport()}, Timeout: time.Minute},
 		ScopeFilter: func(found []string) []string { return append(slices.Clone(found), scopes...) },
 	}
 	c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
