@@ -26,10 +26,11 @@
 // Imports run one way, from cmd/rouse down:
 //
 //   - cmd/rouse reads flags, prints and maps errors to exit codes.
+//   - page is the home in a browser: each of its pages reads as a verb does.
 //   - setup opens a home: it reads the configuration and makes of it all that is
 //     below, each thing once and when it is first asked for. It also says whether a
 //     due slot may run, and runs it; below it, doctor checks a home and install has
-//     the machine wake it.
+//     the machine wake it, report sums up what happened, backup packs it.
 //   - home is the folder that an agent lives in; it alone knows the names of files.
 //   - agent (here) is the cycle. [Keeper] wakes, settles and saves; [Agent] runs.
 //   - agent/conversation decides what the model sees, agent/model asks it; dialogue.go,
@@ -45,7 +46,8 @@
 //     for the model.
 //   - agent/made keeps copies of what cycles were made of, which their journals
 //     name: rules, configuration, tools.
-//   - agent/inbox is where people leave tasks, which hear.go takes in.
+//   - agent/inbox is where people leave tasks, which hear.go takes in; agent/hook makes
+//     tasks of what other programs send.
 //   - replay.go tells a journal to the same conversation again, so that what the
 //     model saw can be rebuilt; what a request depends on, the journal must have.
 //   - past.go, and given.go, stand for the world in a cycle that is run again, which agent/replay
@@ -59,13 +61,14 @@
 //   - journal is the record of a cycle, in which the dispatcher writes
 //     too; it knows nothing of either. agent/config reads rouse.yaml.
 //   - dispatcher takes one action and gives one observation. It has three
-//     branches: a tool, update_scratchpad, done.
+//     branches: a tool, update_scratchpad, done. dispatcher/policy says whether a call
+//     is made, asked about or denied.
 //   - desk is the home as an MCP server, by which other agents give it tasks.
 //   - proxy gives the same to other people's agents: it stands between an
 //     MCP client and its server.
 //   - scratchpad/observation keeps tool outputs that are too large to be shown.
 //   - tools says what a tool is, and adds task_scratchpad to each; the folders
-//     below it have the tools. Some need something running, such as the servers of
+//     below it have the tools, and the skills that tools/skill shows. Some need something running, such as the servers of
 //     tools/mcp and the Python of tools/notebook: box.go opens these when a cycle
 //     needs them.
 //   - scratchpad is the memory: YAML that a person edits, changed without
