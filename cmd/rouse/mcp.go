@@ -72,7 +72,11 @@ Exit codes: 0, 1 if a server or a tool is missing, 2 a bad .mcp.json.`,
 }
 
 func (a *app) listMCP(_ context.Context, s *mcp.Servers, _ []string) error {
-	err := printList(a, s.Offers(), "no MCP server is in .mcp.json; docs/mcp.md shows an entry", func(o mcp.Offer) string {
+	none := "no MCP server is in .mcp.json; docs/mcp.md shows an entry"
+	if len(s.Problems()) > 0 {
+		none = "no server has a tool now"
+	}
+	err := printList(a, s.Offers(), none, func(o mcp.Offer) string {
 		return fmt.Sprintf("%-40s  %-7s  %s", o.Name, o.State, text.Line(o.Description, 80))
 	})
 	if err == nil && len(s.Problems()) > 0 {

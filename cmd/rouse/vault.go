@@ -139,7 +139,7 @@ func (a *app) vaultRemove(h home.Home, args []string) error {
 	name := args[0]
 	return setup.Vault(h, a.process()).Change(func(c vault.Connections) error {
 		if _, ok := c[name]; !ok {
-			return fmt.Errorf("vault rm: there is no connection %.140q", name)
+			return fmt.Errorf("there is no connection %.140q in the vault", name)
 		}
 		delete(c, name)
 		return nil

@@ -244,6 +244,12 @@ func LogIn(ctx context.Context, s Server, o Options, visit Visit) (login Login, 
 	srv.StartTimeout = time.Hour
 	defer srv.close()
 	err = srv.connect(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil && cause != context.Canceled { // without the library's way to it
+		err = cause
+	}
+	if err != nil && strings.Contains(err.Error(), "register client") {
+		err = fmt.Errorf("%s; register Rouse there yourself, and name its clientId under oauth in .mcp.json", strings.TrimRight(err.Error(), ": "))
+	}
 	return login, len(srv.offered), err
 }
 

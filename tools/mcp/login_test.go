@@ -31,6 +31,7 @@ func TestLogInAtHostileServers(t *testing.T) {
 		"a code that is sent elsewhere":   {"/token", "307 BASE/steal", "redirects, which is not followed"},
 		"a token that is not taken":       {"/mcp", "401 no", "does not take the token that it had us fetch"},
 		"a registration that is redirect": {"/register", "307 BASE/steal", "redirects, which is not followed"},
+		"a registration for nobody":       {"/register", "401 ", "with status 401 Unauthorized; register Rouse there yourself, and name its clientId"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +59,7 @@ func TestLogInAtHostileServers(t *testing.T) {
 				}
 				go visit(address)
 			}})
-			if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) || shown > 1 || stolen {
+			if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) || strings.Contains(err.Error(), "rejected by")) || shown > 1 || stolen {
 				t.Errorf("shown %d times, stolen %v: %v", shown, stolen, err)
 			}
 		})
