@@ -120,12 +120,18 @@ func (k *keys) renewed(ctx context.Context, l Login) (Login, error) {
 	switch {
 	case l["refresh_token"] == "":
 		return l, &loginError{k.server, "its login is over", ""}
-	case said && refused.Response.StatusCode < 500:
+	case said && over(refused.Response.StatusCode, refused.ErrorCode):
 		return l, &loginError{k.server, fmt.Sprintf("its login is over (%s)", text.Brief(cmp.Or(refused.ErrorCode, refused.Response.Status), 60)), ""}
 	case err != nil:
 		return l, fmt.Errorf("its token cannot be renewed now: %w", err)
 	}
 	return loginOf(l["url"], l["resource"], &c, t, clock.Now(k.now)), nil
+}
+
+// over says that tokens are renewed no more: not with an answer that means later, or is of
+// somebody who stands between.
+func over(status int, code string) bool {
+	return status < 500 && status != http.StatusTooManyRequests && (code != "" || status <= http.StatusUnauthorized) && code != "temporarily_unavailable"
 }
 
 // loginOf is a login of tokens that came now. They are renewed a minute before they end, or

@@ -2,11 +2,12 @@ package mcp
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,13 +42,7 @@ func TestLogInAtHostileServers(t *testing.T) {
 					o.ServeHTTP(w, r)
 					return
 				}
-				status, body, _ := strings.Cut(strings.ReplaceAll(c.says, "BASE", "http://"+r.Host), " ")
-				w.Header().Set("Content-Type", "application/json")
-				w.Header().Set("Location", body)
-				var code int
-				fmt.Sscan(status, &code)
-				w.WriteHeader(code)
-				io.WriteString(w, body)
+				says(c.says).ServeHTTP(w, r)
 			}))
 			defer h.Close()
 			shown := 0
@@ -64,6 +59,18 @@ func TestLogInAtHostileServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// says answers with a status and a body, which is also where it sends us.
+type says string
+
+func (s says) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, body, _ := strings.Cut(strings.ReplaceAll(string(s), "BASE", "http://"+r.Host), " ")
+	code, _ := strconv.Atoi(status)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Location", body)
+	w.WriteHeader(code)
+	io.WriteString(w, body)
 }
 
 // visit is a browser whose user logs in, on a machine where others are, too.
@@ -102,5 +109,21 @@ func TestShortTokens(t *testing.T) {
 	}
 	if changed != 1 {
 		t.Errorf("renewed %d times, want once, in the last quarter", changed)
+	}
+}
+
+// TestOver: who is asked to log in again can do something about it.
+func TestOver(t *testing.T) {
+	for text, over := range map[string]bool{
+		`400 {"error": "invalid_grant"}`: true, `200 {"error": "bad_refresh_token"}`: true, `403 {"error": "access_denied"}`: true, "401 no": true,
+		"429 slow down": false, "403 <html>log in at this hotel": false, "503 no": false, `400 {"error": "temporarily_unavailable"}`: false,
+	} {
+		h := httptest.NewServer(says(text))
+		k := keys{server: "s", url: h.URL}
+		_, err := k.renewed(t.Context(), Login{"url": h.URL, "refresh_token": "r", "endpoint": h.URL, "style": "1"})
+		h.Close()
+		if _, asks := errors.AsType[*loginError](err); err == nil || asks != over {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
