@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -56,6 +57,7 @@ type stdio struct {
 	sdk.Connection
 	open sync.WaitGroup
 	ids  sync.Map // of what is open: a second call by the same id gets no answer
+	mute atomic.Bool
 }
 
 // Connect, Read and Write are those of a transport and its connection.
@@ -72,18 +74,42 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 	}
 	if err != nil {
+		if s.mute.Load() {
+			s.hush()
+		}
 		s.open.Wait()
 	}
 	return m, err
 }
 
 func (s *stdio) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := s.Connection.Write(ctx, m)
 	if r, ok := m.(*jsonrpc.Response); ok {
-		if _, open := s.ids.LoadAndDelete(r.ID); open {
-			defer s.open.Done()
-		}
+		s.answered(r.ID)
 	}
-	return s.Connection.Write(ctx, m)
+	if err != nil {
+		s.hush()
+	}
+	return err
+}
+
+// Close ends it.
+func (s *stdio) Close() error {
+	s.hush()
+	return s.Connection.Close()
+}
+
+func (s *stdio) answered(id any) bool {
+	if _, open := s.ids.LoadAndDelete(id); open {
+		s.open.Done()
+	}
+	return true
+}
+
+// hush has nobody wait for answers: the library writes none any more.
+func (s *stdio) hush() {
+	s.mute.Store(true)
+	s.ids.Range(func(id, _ any) bool { return s.answered(id) })
 }
 
 func (d *Desk) offer(m *sdk.Server, t tool) {
