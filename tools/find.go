@@ -83,7 +83,7 @@ func (f finder) find(_ context.Context, _ Call, a struct {
 	Query string `json:"query,omitempty"`
 }) Result {
 	var b strings.Builder
-	hits := f.search(strings.TrimSpace(a.Query))
+	hits := f.search(text.CutBytes(strings.TrimSpace(a.Query), 400)) // each word costs, and no cycle ends in here
 	for i, t := range hits {
 		said := fmt.Sprintf("- %s: %s\n  args: %s\n", t.Name, strings.ReplaceAll(t.Description, "\n", "\n  "), t.Parameters())
 		if i > 0 && b.Len()+len(said) > f.most/2 || i >= foundFull {

@@ -20,6 +20,7 @@ func TestFind(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "", "nonsense": "", "send a message": "mail__sendMessage", "bcc": "mail__sendMessage", "the pages": "web__screenshot web__navigate", "web": "web__screenshot web__navigate",
 		"MAIL": "mail__list_messages mail__sendMessage mail__delete_messages", "web__navigate": "web__navigate", "plant": "water", "screenshots": "web__screenshot",
+		strings.Repeat("zq ", 200) + "screenshot": "", // it would take long
 	} {
 		for _, most := range []int{16 << 10, 300} {
 			find := Behind(list, most)[len(list)]
