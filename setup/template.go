@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,6 +41,16 @@ func Example(name string) (fs.FS, error) {
 		return nil, fmt.Errorf("no example %s, there are %s%s", text.Line(name, 100), strings.Join(names, ", "), text.Meant(name, names))
 	}
 	return fs.Sub(rouse.Examples, "examples/"+name)
+}
+
+// Fits says why an example cannot be made in a folder: it is another home, of which
+// half would become the example's.
+func Fits(dir string, example fs.FS) error {
+	own, err := os.ReadFile(home.Home{Dir: dir}.Rules())
+	if its, _ := fs.ReadFile(example, filepath.Base(home.Home{}.Rules())); err == nil && !bytes.Equal(own, its) {
+		return fmt.Errorf("%s is a home with rules of its own: make the example in a folder of its own", text.Line(dir, 300))
+	}
+	return nil
 }
 
 // WriteTemplate writes the files of a new home that are not there yet: those of the

@@ -51,7 +51,10 @@ func (a *app) init(dir, from string) error {
 	next := "rouse run"
 	if from != "" {
 		var err error
-		if example, err = setup.Example(from); err != nil {
+		if example, err = setup.Example(from); err == nil {
+			err = setup.Fits(dir, example)
+		}
+		if err != nil {
 			return usage(err)
 		}
 		next = "less README.md"

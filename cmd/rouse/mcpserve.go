@@ -66,8 +66,8 @@ func (a *app) serveMCP(ctx context.Context, s *setup.Setup, listen, role string)
 		Plain: true, Command: []string{program, "mcp", "serve", "--home", s.Home.Dir, "--role", role}, Runner: &proc.Runner{Env: a.process().Alone().Environ},
 		Mode: tools.NoteOff, Redact: s.Hidden(), Token: a.getenv(tokenName), Stderr: a.stderr,
 	}
-	if host, _, err := net.SplitHostPort(listen); err != nil || !loopback.Is(host) || p.Token == "" {
-		return usage(fmt.Errorf("--listen takes an address of this machine, such as 127.0.0.1:7374, and a token that clients must send: put that of openssl rand -hex 32 into $%s", tokenName))
+	if host, _, err := net.SplitHostPort(listen); err != nil || !loopback.Is(host) || len(p.Token) < 24 {
+		return usage(fmt.Errorf("--listen takes an address of this machine, such as 127.0.0.1:7374, and a token of 24 characters or more that clients must send: put that of openssl rand -hex 32 into $%s", tokenName))
 	}
 	err = cmp.Or(err, errors.Join(a.listen(ctx, listen, p), p.Close()))
 	return cmp.Or(ended(ctx), err)
