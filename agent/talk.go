@@ -8,7 +8,6 @@ import (
 	"rouse/agent/conversation"
 	"rouse/agent/model"
 	"rouse/dispatcher"
-	"rouse/internal/proc"
 	"rouse/journal"
 )
 
@@ -69,9 +68,6 @@ func (c *cycle) send(ctx context.Context) (model.Reply, error) {
 	req, err := c.request(ctx)
 	if err != nil {
 		return model.Reply{}, err
-	}
-	if c.iteration() == 1 {
-		proc.DropStart() // the wake's, too
 	}
 	return c.exchange(ctx, req, c.turned)
 }

@@ -143,7 +143,7 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 	}
 	show := a.watcher(o)
 	events := journal.NewQueue(show.event)
-	ag.Watch = events.Put
+	ag.Watch = thrifty(events.Put)
 	ran.Report, ran.Err = ag.RunOnce(ctx)
 	if events.Close() {
 		show.close(ran.Report)
@@ -152,6 +152,18 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 		ran.Err = reported(ran.Report)
 	}
 	return ran
+}
+
+// thrifty gives back what the wake needed before the first reply is awaited.
+func thrifty(put func(journal.Event)) func(journal.Event) {
+	asked := false
+	return func(e journal.Event) {
+		if _, asks := e.Data.(*journal.Request); asks && !asked {
+			asked = true
+			proc.DropStart()
+		}
+		put(e)
+	}
 }
 
 // reported is the error of a cycle that ran but did not end well.
