@@ -57,6 +57,7 @@ var rules = map[string][]string{
 	"internal":               {},
 	"internal/disk":          {},
 	"internal/jsonl":         {"internal/disk"},
+	"internal/mirror":        {"home", "internal/disk"},
 }
 
 // only says which packages alone, divided by spaces, may import a library.

@@ -1,0 +1,95 @@
+// Package mirror hands what a cycle must not lose to whoever started it, while the
+// cycle runs.
+//
+// A worker of a fleet runs `rouse run` in a folder that dies with its machine. It
+// passes a connected unix stream socket and names its descriptor in [Variable].
+// From then on what is added to the files of [Mirrored] goes there too: a Sync
+// returns once the other side has answered that it has what was added since the
+// last one. So the intent of a call is elsewhere before the call begins. Without the
+// variable nothing here is used.
+//
+// # Frames
+//
+// One at a time, from the cycle: a line of JSON, then as many bytes as it says.
+//
+//	{"file":"logs/spend.jsonl","at":1234,"bytes":57}       which stand there in the file
+//	{"file":"logs/spend.jsonl","whole":true,"bytes":999}   which the file is now
+//
+// The answer is a line: {}, or {"lost":"why"}. Whatever else comes, or an end, means
+// lost as well: the home may be somebody else's by now. The cycle then begins no
+// call and ends ([ErrLost]).
+//
+// # Which files
+//
+// Those in logs/ whose loss would repeat or hide something:
+//
+//   - cycle_<id>.jsonl, the journals: what was said, changed and begun. The memory
+//     is rebuilt from them, and a call that is open in one is not repeated.
+//   - ledger.jsonl, the slots: which were taken. Else one would be run twice.
+//   - spend.jsonl: what was spent. Else limits would let more through.
+//
+// Not cycle_<id>.log, the journal for people; nor notes_dropped.log, due.log,
+// acts.jsonl and proxy_*.jsonl, which nothing is decided by. Files that are replaced
+// rather than added to (the memory, approvals.yaml, origins.json, notify.json) and the
+// databases of observations are as they were before the cycle; what the journal says
+// of the first two is done again when it is settled.
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"rouse/home"
+)
+
+// ErrLost says that the cycle may not go on: the home has, or may have, another holder.
+var ErrLost = errors.New("the home was lost to another worker")
+
+// Line is what was added to a file, or the whole of it.
+type Line struct {
+	Path  string // in the home, with slashes
+	At    int64  // where Data stands in the file
+	Whole bool   // Data is all of the file
+	Data  []byte
+}
+
+// maxBytes bounds what one frame carries, maxHeader its first line.
+const maxBytes, maxHeader = 64 << 20, 4 << 10
+
+// header is the first line of a frame.
+type header struct {
+	File  string `json:"file"`
+	At    int64  `json:"at,omitempty"`
+	Whole bool   `json:"whole,omitempty"`
+	Bytes int64  `json:"bytes"`
+}
+
+// answer is what comes back.
+type answer struct {
+	Lost string `json:"lost,omitempty"`
+}
+
+// check refuses what no cycle sends.
+func (h header) check() error {
+	switch {
+	case !Mirrored(h.File):
+		return fmt.Errorf("%.80q is no file that is mirrored", h.File)
+	case h.At < 0 || h.Whole && h.At > 0:
+		return fmt.Errorf("%s: %d is no place in a file", h.File, h.At)
+	case h.Bytes < 0 || h.Bytes > maxBytes:
+		return fmt.Errorf("%s: %d bytes in one frame, at most %d are taken", h.File, h.Bytes, maxBytes)
+	}
+	return nil
+}
+
+// Mirrored says of the name of a file in a home whether it is mirrored.
+func Mirrored(name string) bool {
+	h := home.Home{}
+	dir, base := path.Split(name)
+	if dir != h.Logs()+"/" {
+		return false
+	}
+	return name == h.Slots() || name == h.Spend() || strings.HasSuffix(base, string(home.JournalFile)) && home.CycleOf(base) != ""
+}
