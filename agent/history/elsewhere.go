@@ -1,6 +1,8 @@
 package history
 
 import (
+	"sync"
+
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -16,28 +18,37 @@ func Parse(manifest []byte) (*Version, error) {
 	return v, v.check()
 }
 
-// Codec makes frames of pieces of contents, as packs have them, one after the other.
+// Codec makes frames of pieces of contents, as packs have them. Several goroutines may use it.
 type Codec struct {
+	mu  sync.Mutex // held while one is made
 	enc *zstd.Encoder
 	dec *zstd.Decoder
 }
 
+// made makes a coder when it is first used.
+func made[T any](mu *sync.Mutex, at **T, make func() (*T, error)) (_ *T, err error) {
+	mu.Lock()
+	defer mu.Unlock()
+	if *at == nil {
+		*at, err = make()
+	}
+	return *at, err
+}
+
 // Frame compresses a piece.
 func (c *Codec) Frame(piece []byte) (frame []byte, err error) {
-	if c.enc == nil {
-		if c.enc, err = newEncoder(); err != nil {
-			return nil, err
-		}
+	enc, err := made(&c.mu, &c.enc, newEncoder)
+	if err != nil {
+		return nil, err
 	}
-	return c.enc.EncodeAll(piece, nil), nil
+	return enc.EncodeAll(piece, nil), nil
 }
 
 // Piece gives back what is in a frame, of at most so many bytes.
 func (c *Codec) Piece(frame []byte, most int) (piece []byte, err error) {
-	if c.dec == nil {
-		if c.dec, err = newDecoder(nil, uint64(most)); err != nil {
-			return nil, err
-		}
+	dec, err := made(&c.mu, &c.dec, func() (*zstd.Decoder, error) { return newDecoder(nil, uint64(most)) })
+	if err != nil {
+		return nil, err
 	}
-	return c.dec.DecodeAll(frame, nil)
+	return dec.DecodeAll(frame, nil)
 }

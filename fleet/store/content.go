@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,8 +11,6 @@ import (
 	"io"
 
 	"github.com/jackc/pgx/v5"
-
-	"rouse/agent/history"
 )
 
 // chunk is the largest piece of a content in one row, and batch how much of them is
@@ -132,42 +129,70 @@ func (u *Upload) Flush(ctx context.Context) error {
 	return told(u.s.conn.SendBatch(ctx, &b).Close())
 }
 
-// Content reads a content, a chunk at a time; nothing else may be asked before its end. Its
-// end is an error unless all before it was what the hash says.
+// Content reads a content, a chunk at a time. Its end is an error unless all before it was
+// what the hash says.
 func (s *Store) Content(ctx context.Context, sum string) (io.Reader, error) {
 	raw, err := hex.DecodeString(sum)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.conn.Query(ctx, `select c.data from rouse.contents t, unnest(t.chunks) with ordinality u(sum, n)
-		join rouse.chunks c on c.sum = u.sum and c.tenant = rouse.tenant() where t.tenant = rouse.tenant() and t.sum = $1 order by n`, raw)
-	return &content{rows: rows, codec: &s.codec, hash: sha256.New(), sum: sum}, told(err)
+	c := &content{s: s, ctx: ctx, hash: sha256.New(), sum: sum}
+	err = s.conn.QueryRow(ctx, `select t.chunks, c.data from rouse.contents t left join rouse.chunks c on c.sum = t.chunks[1] and c.tenant = rouse.tenant()
+		where t.tenant = rouse.tenant() and t.sum = $1`, raw).Scan(&c.chunks, &c.first)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, c.missing()
+	}
+	return c, told(err)
 }
 
 // content is one that is read.
 type content struct {
-	rows  pgx.Rows
-	codec *history.Codec
-	hash  hash.Hash
-	sum   string
-	piece []byte
+	s      *Store
+	ctx    context.Context
+	chunks [][]byte // that are not read yet
+	first  []byte   // of them, which came with the list
+	hash   hash.Hash
+	sum    string
+	piece  []byte
+}
+
+func (c *content) missing() error {
+	return fmt.Errorf("the content %.12s is damaged or missing in the store", c.sum)
 }
 
 func (c *content) Read(b []byte) (n int, err error) {
 	for len(c.piece) == 0 {
-		if !c.rows.Next() {
-			if err := c.rows.Err(); err != nil || hex.EncodeToString(c.hash.Sum(nil)) == c.sum {
-				return 0, cmp.Or(told(err), io.EOF)
-			}
-			return 0, fmt.Errorf("the content %.12s is damaged or missing in the store", c.sum)
+		if len(c.chunks) == 0 && hex.EncodeToString(c.hash.Sum(nil)) != c.sum {
+			return 0, c.missing()
 		}
-		if c.piece, err = c.codec.Piece(c.rows.RawValues()[0], chunk); err != nil {
-			c.rows.Close()
-			return 0, fmt.Errorf("a chunk of the content %.12s is damaged in the store: %w", c.sum, err)
+		if len(c.chunks) == 0 {
+			return 0, io.EOF
 		}
-		c.hash.Write(c.piece)
+		if err := c.next(); err != nil {
+			return 0, err
+		}
 	}
 	n = copy(b, c.piece)
 	c.piece = c.piece[n:]
 	return n, nil
+}
+
+// next reads the next chunk.
+func (c *content) next() (err error) {
+	frame := c.first
+	if c.first = nil; frame == nil {
+		err = c.s.conn.QueryRow(c.ctx, `select data from rouse.chunks where tenant = rouse.tenant() and sum = $1`, c.chunks[0]).Scan(&frame)
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return c.missing()
+	}
+	if err != nil {
+		return told(err)
+	}
+	if c.piece, err = c.s.codec.Piece(frame, chunk); err != nil {
+		return fmt.Errorf("a chunk of the content %.12s is damaged in the store: %w", c.sum, err)
+	}
+	c.chunks = c.chunks[1:]
+	c.hash.Write(c.piece)
+	return nil
 }

@@ -36,6 +36,22 @@ type Home struct {
 	Holder  string     `json:"holder,omitempty"` // who has it, "" for nobody
 	Until   *time.Time `json:"until,omitempty"`  // unless it is had for good
 	Changed time.Time  `json:"changed"`
+	Needs   []string   `json:"needs,omitempty"` // labels of the workers that may wake it
+	Keys    []string   `json:"keys,omitempty"`  // names of what its .env had
+	State   State      `json:"state"`
+}
+
+// State is what is shown of a home beside who has it. Whoever wakes it says so in the commit.
+type State struct {
+	Next    *time.Time `json:"next,omitempty"`  // when it wakes, nil for never
+	Cycle   string     `json:"cycle,omitempty"` // the newest
+	Outcome string     `json:"outcome,omitempty"`
+	Error   string     `json:"error,omitempty"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	Waiting int        `json:"waiting"`           // approvals
+	Pending int        `json:"pending"`           // tasks
+	Spent   int64      `json:"spent"`             // today, in millionths of a dollar
+	Problem string     `json:"problem,omitempty"` // why a worker could not wake it
 }
 
 // Lease is a home that is held.
@@ -45,7 +61,7 @@ type Lease struct {
 }
 
 func (s *Store) homes(ctx context.Context, where string, args ...any) ([]Home, error) {
-	rows, err := s.conn.Query(ctx, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed from rouse.homes where tenant = rouse.tenant() `+where, args...)
+	rows, err := s.conn.Query(ctx, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed, needs, keys, state from rouse.homes where tenant = rouse.tenant() `+where, args...)
 	if err != nil {
 		return nil, told(err)
 	}
@@ -63,6 +79,29 @@ func (s *Store) Home(ctx context.Context, name string) (h Home, err error) {
 		return h, cmp.Or(err, ErrNone)
 	}
 	return all[0], nil
+}
+
+// HomeOf is the home of an id, or [ErrNone].
+func (s *Store) HomeOf(ctx context.Context, id int64) (h Home, err error) {
+	all, err := s.homes(ctx, `and id = $1`, id)
+	if err != nil || len(all) == 0 {
+		return h, cmp.Or(err, ErrNone)
+	}
+	return all[0], nil
+}
+
+// Move says which labels a home needs of who wakes it.
+func (s *Store) Move(ctx context.Context, name string, needs []string) error {
+	var id int64
+	return none(s.conn.QueryRow(ctx, `with h as (update rouse.homes set needs = coalesce($2, '{}'::text[]) where tenant = rouse.tenant() and name = $1 returning id)
+		select id from h, pg_notify('rouse', id::text)`, name, needs).Scan(&id))
+}
+
+// Problem says of a home why it could not be woken; "" is that it can.
+func (s *Store) Problem(ctx context.Context, id int64, why string) error {
+	_, err := s.conn.Exec(ctx, `update rouse.homes set state = case when $2 = '' then state - 'problem' else state || jsonb_build_object('problem', $2::text) end
+		where id = $1 and coalesce(state ->> 'problem', '') <> $2`, id, why)
+	return told(err)
 }
 
 func none(err error) error {
@@ -97,22 +136,11 @@ func (s *Store) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 }
 
 // held are the homes that a lease still holds, locked until the statement's end.
-const held = `with held as (select id from rouse.homes where id = $1 and epoch = $2 and holder is not null for update) `
+const held = `with held as (select id, deadline from rouse.homes where id = $1 and epoch = $2 and holder is not null for update) `
 
 // Renew puts off the deadline of a lease.
 func (s *Store) Renew(ctx context.Context, l Lease, ttl time.Duration) error {
 	return s.guarded(ctx, held+`update rouse.homes h set deadline = clock_timestamp() + $3 * interval '1 microsecond' from held where h.id = held.id`, l.Home, l.Epoch, ttl.Microseconds())
-}
-
-// Intent keeps that a call is about to start, the steps of a cycle counted from 1. Whoever
-// has no nil of it must not start the call.
-func (s *Store) Intent(ctx context.Context, l Lease, step int, call string) error {
-	return s.guarded(ctx, held+`insert into rouse.intents (home, epoch, step, call) select id, $2, $3, $4 from held`, l.Home, l.Epoch, step, call)
-}
-
-// Intents are the calls that were about to start under an epoch.
-func (s *Store) Intents(ctx context.Context, home, epoch int64) ([]string, error) {
-	return list[string](ctx, s, `select call from rouse.intents where home = $1 and epoch = $2 order by step`, home, epoch)
 }
 
 // guarded runs a statement that changes one row, or none as the lease is lost.
@@ -126,20 +154,56 @@ func (s *Store) guarded(ctx context.Context, sql string, args ...any) error {
 
 // Version is what a commit adds to a home.
 type Version struct {
-	Manifest []byte // all contents that it names are in the store
+	Manifest []byte // all contents that it names are in the store; nil is no new version
 	Maker    string
 	Files    int
 	Bytes    int64
-	Slot     string // whose cycle it was, "" for none; no slot has two
-	Spend    int64  // in millionths
+	Slot     string   // whose cycle it was, "" for none; no slot has two
+	Spend    int64    // in millionths
+	State    *State   // nil leaves what is shown
+	Keys     []string // nil leaves those of before
+	Done     []Done
 }
 
-// Commit makes the next version of a home and ends the lease, both or neither.
+// Done is what became of an order.
+type Done struct {
+	ID   int64
+	Exit int
+	Said string
+}
+
+// Commit makes the next version of a home, which has all that was mirrored, and ends the
+// lease: all of it or nothing. Workers hear of what a machine pushed.
 func (s *Store) Commit(ctx context.Context, l Lease, v Version) error {
-	return s.guarded(ctx, `with held as (
-			update rouse.homes set version = version + 1, holder = null, deadline = null, changed = clock_timestamp()
-			where id = $1 and epoch = $2 and holder is not null returning id, version, epoch)
-		insert into rouse.versions (home, version, epoch, maker, files, bytes, slot, spend, manifest)
-		select id, version, epoch, $3, $4, $5, nullif($6, ''), $7, $8 from held`,
-		l.Home, l.Epoch, v.Maker, v.Files, v.Bytes, v.Slot, v.Spend, v.Manifest)
+	return told(pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		var version, notify int
+		err := tx.QueryRow(ctx, held+`update rouse.homes h set version = version + $3, holder = null, deadline = null, changed = clock_timestamp(),
+				state = coalesce($4, state), keys = coalesce($5, keys)
+			from held where h.id = held.id returning version, case when $3 = 1 and held.deadline is null then 1 else 0 end`,
+			l.Home, l.Epoch, min(len(v.Manifest), 1), v.State, v.Keys).Scan(&version, &notify)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrLost
+		}
+		if err != nil {
+			return err
+		}
+		return tx.SendBatch(ctx, v.rest(l, version, notify == 1)).Close()
+	}))
+}
+
+// rest is what a commit does once the home is its own.
+func (v *Version) rest(l Lease, version int, notify bool) *pgx.Batch {
+	b := new(pgx.Batch)
+	if v.Manifest != nil {
+		b.Queue(`insert into rouse.versions (home, version, epoch, maker, files, bytes, slot, spend, manifest) values ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8, $9)`,
+			l.Home, version, l.Epoch, v.Maker, v.Files, v.Bytes, v.Slot, v.Spend, v.Manifest)
+		b.Queue(`delete from rouse.lines where home = $1`, l.Home)
+	}
+	for _, d := range v.Done {
+		b.Queue(`update rouse.orders set done = clock_timestamp(), exit = $3, said = $4 where home = $1 and id = $2`, l.Home, d.ID, d.Exit, d.Said)
+	}
+	if notify {
+		b.Queue(`select pg_notify('rouse', $1::bigint::text)`, l.Home)
+	}
+	return b
 }

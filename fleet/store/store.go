@@ -2,8 +2,8 @@
 // whose contents are addressed by their hashes and never change, and who has each home.
 //
 // Whoever wakes a home holds its lease. Each time it is taken its epoch grows, and
-// whatever is written for the home names the epoch: [Store.Intent] before a call starts,
-// [Store.Commit] at the end. Both are one statement that locks the row of the home, so
+// whatever is written for the home names the epoch: [Store.Mirror] before a call starts,
+// [Store.Commit] at the end. Both lock the row of the home first, so
 // that none under an older epoch comes through: [ErrLost]. So versions never fork, and a
 // holder that was overtaken while it was stopped changes nothing.
 package store
@@ -20,20 +20,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"rouse/agent/history"
 	"rouse/internal/loopback"
 )
 
 // Schema is the version of the store that this program makes and understands.
-const Schema = 1
+const Schema = 2
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Store is an open connection. One goroutine at a time may use it.
+// Store is an open store. Several goroutines may use it.
 type Store struct {
-	conn   *pgx.Conn
+	conn   *pgxpool.Pool
 	codec  history.Codec
 	ID     string // of the fleet, "" where there is none yet
 	Schema int    // of the fleet, 0 where there is none yet
@@ -44,17 +45,20 @@ const oldest = 150000
 
 // Open connects to what a DSN names, and looks which fleet is there.
 func Open(ctx context.Context, dsn string) (*Store, error) {
-	c, err := pgx.ParseConfig(dsn)
+	c, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("the DSN cannot be read, want postgres://user@host/database: %w", err)
 	}
-	if err := guarded(c); err != nil {
+	if err := guarded(c.ConnConfig); err != nil {
 		return nil, err
 	}
-	if c.ConnectTimeout == 0 {
-		c.ConnectTimeout = 20 * time.Second
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = 20 * time.Second
 	}
-	conn, err := pgx.ConnectConfig(ctx, c)
+	conn, err := pgxpool.NewWithConfig(ctx, c)
+	if err == nil {
+		err = conn.Ping(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the fleet's Postgres cannot be reached; look at the DSN, and whether it runs: %w", err)
 	}
@@ -66,8 +70,8 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the connection.
-func (s *Store) Close() { _ = s.conn.Close(context.Background()) }
+// Close ends the connections.
+func (s *Store) Close() { s.conn.Close() }
 
 // guarded refuses what would go over a network as it is.
 func guarded(c *pgx.ConnConfig) error {
@@ -113,7 +117,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.conn.QueryRow(ctx, `select rouse.tenant()`).Scan(&tenant); err != nil || tenant != nil {
 		return told(err)
 	}
-	return fmt.Errorf("the login %[1]s is of no tenant; who migrated says which: insert into rouse.members values ('%[1]s', 'main'); grant rouse_worker to %[1]s", s.conn.Config().User)
+	return fmt.Errorf("the login %[1]s is of no tenant; who migrated says which: insert into rouse.members values ('%[1]s', 'main'); grant rouse_worker to %[1]s", s.conn.Config().ConnConfig.User)
 }
 
 // Migrate brings the store up to [Schema], in one transaction, and gives what it had. Two
