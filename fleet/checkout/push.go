@@ -31,6 +31,11 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 		return r, err
 	}
 	defer unlock()
+	if newest, _ := h.Newest(); newest == "" { // else the first cycle makes a key that is lost with its machine
+		if _, err := h.MakeKey(disk.OS{}); err != nil {
+			return r, err
+		}
+	}
 	rec := recordOf(h)
 	r = Report{Name: cmp.Or(name, rec.Name, filepath.Base(h.Dir)), Dir: h.Dir}
 	at, err := begin(ctx, s, h, &rec, r.Name)
