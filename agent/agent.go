@@ -16,6 +16,7 @@ import (
 	"rouse/agent/retention"
 	"rouse/dispatcher"
 	"rouse/home"
+	"rouse/internal/mirror"
 	"rouse/journal"
 	"rouse/scratchpad/observation"
 	"rouse/tools"
@@ -213,8 +214,8 @@ func (c *cycle) live(ctx context.Context) error {
 	}
 	for c.iteration() < c.MaxIterations {
 		done, err := c.iterate(ctx)
-		if ctx.Err() != nil && !done {
-			return context.Cause(ctx)
+		if cause := context.Cause(ctx); cause != nil && (!done || errors.Is(cause, mirror.ErrLost)) {
+			return cause
 		}
 		if done && err == nil && c.dispatcher.Waited && onlyWaits(c.state) {
 			return ErrWaiting

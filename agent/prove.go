@@ -13,6 +13,7 @@ import (
 	"rouse/agent/check"
 	"rouse/dispatcher"
 	"rouse/dispatcher/policy"
+	"rouse/internal/mirror"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -145,7 +146,7 @@ func (c *cycle) standing(ctx context.Context, err error) error {
 		return nil
 	}
 	c.proof = proof{} // a done that was refused says nothing
-	if errors.As(err, new(Signal)) || errors.As(err, new(*Stopped)) {
+	if errors.As(err, new(Signal)) || errors.As(err, new(*Stopped)) || errors.Is(err, mirror.ErrLost) {
 		return err
 	}
 	if _, failed := c.test(context.WithoutCancel(ctx), 0, "", c.Checks.Standing); failed != nil {

@@ -39,10 +39,11 @@ type record struct {
 	heard            heard
 	proof            proof
 
-	open     bool // a call was under way when it was interrupted
-	unproven int  // lines of its journal, when it is settled
-	reopened bool // it was interrupted and is being settled
-	ended    bool // its end is in the journal, or at least in _after
+	open     bool  // a call was under way when it was interrupted
+	unproven int   // lines of its journal, when it is settled
+	reopened bool  // it was interrupted and is being settled
+	ended    bool  // its end is in the journal, or at least in _after
+	lost     error // that the home was, as it went to sleep
 }
 
 // woken is a cycle that is awake and has not begun to run.

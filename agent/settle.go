@@ -18,6 +18,20 @@ import (
 	"rouse/scratchpad"
 )
 
+// Settle puts to sleep the newest cycle if it never slept, and gives its id or "". It fails
+// with [home.ErrAwake] while somebody holds the home.
+func (k *Keeper) Settle() (string, error) {
+	if err := k.Home.MakeFolders(k.disk()); err != nil {
+		return "", err
+	}
+	unlock, err := k.Home.Lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return k.settle()
+}
+
 // settle puts to sleep the newest cycle if it never slept, and gives its id or "".
 func (k *Keeper) settle() (string, error) {
 	newest, err := k.Home.Newest()
@@ -46,8 +60,10 @@ func (k *Keeper) settleIf(id string, s *seal) (string, error) {
 	if err := k.settleCycle(id, s); err != nil {
 		return "", fmt.Errorf("settle cycle %s: %w", id, err)
 	}
-	if full := k.Home.Left(home.FullFile, id); disk.Exists(full) {
-		_ = k.disk().Remove(full) // it goes with the journal else
+	for _, kind := range []home.Kind{home.FullFile, home.LostFile} {
+		if word := k.Home.Left(kind, id); disk.Exists(word) {
+			_ = k.disk().Remove(word) // it goes with the journal else
+		}
 	}
 	return id, nil
 }
@@ -90,6 +106,9 @@ func (k *Keeper) settleCycle(id string, s *seal) error {
 	}
 	defer c.journal.Close()
 	if err := c.tellDoubt(t); err != nil || t.slept != nil {
+		return err
+	}
+	if err := c.tellLost(t); err != nil {
 		return err
 	}
 	if err := k.rebuild(c, t); err != nil {

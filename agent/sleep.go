@@ -11,6 +11,7 @@ import (
 	"rouse/agent/pause"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/mirror"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
@@ -31,7 +32,7 @@ func (a *Agent) sleep(w *woken, r ran) (Report, error) {
 	if err == nil && slept.Outcome == journal.Done && r.idle {
 		a.rest(w, r.saw)
 	}
-	why := cmp.Or(err, r.err)
+	why := cmp.Or(err, r.err, w.lost)
 	if why == nil && slept.Task == journal.TaskFailed {
 		why = &Failed{slept.Unmet}
 	}
@@ -64,6 +65,8 @@ func (c *record) ending(runErr, said error) journal.End {
 			Outcome: journal.Limited, Exit: 3, Error: said.Error(),
 			Changes: []scratchpad.Change{appendNote("\n[LIMIT] " + limit.Error())},
 		}
+	case errors.Is(runErr, mirror.ErrLost):
+		return journal.End{Outcome: journal.Lost, Exit: 1, Error: said.Error(), Changes: []scratchpad.Change{appendNote("\n[LOST] " + said.Error())}}
 	case errors.As(runErr, &signal):
 		return journal.End{
 			Outcome: journal.Signal, Exit: 128 + int(signal.Signal), Error: said.Error(),
@@ -125,13 +128,28 @@ func (k *Keeper) finish(c *record, end journal.End, sleep journal.Sleep) (journa
 	sleep.Left, sleep.Changed, sleep.Shrunk = k.leave(c, saved), changed, k.shrunk(c)
 	k.markShrunk(sleep.Shrunk)
 	if err == nil {
-		err = cmp.Or(c.journal.Append(&sleep), c.journal.Sync())
+		err = cmp.Or(c.journal.Append(&sleep), c.sync())
+	}
+	if err == nil && c.lost != nil && sleep.Outcome != journal.Lost {
+		sleep.Outcome, sleep.Exit, sleep.Error = journal.Lost, 1, c.lost.Error()
+		err = c.journal.Append(&sleep)
 	}
 	if err != nil {
 		sleep.Outcome, sleep.Exit = journal.Failed, 1
 		return sleep, fmt.Errorf("sleep: %w", err)
 	}
 	return sleep, conflict
+}
+
+// sync makes the journal durable. A cycle that sleeps saves what it can in its folder,
+// also where the home was lost.
+func (c *record) sync() error {
+	err := c.journal.Sync()
+	if c.reopened || !errors.Is(err, mirror.ErrLost) {
+		return err
+	}
+	c.lost = err
+	return nil
 }
 
 // end makes the last changes and journals the end, unless that is done.

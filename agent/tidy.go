@@ -49,7 +49,7 @@ func (k *Keeper) tidy(c *record) (outgoing, error) {
 		return nil, fmt.Errorf("tidy the memory: %w", err)
 	}
 	c.tidied = d
-	return out, cmp.Or(c.journal.Append(d), c.journal.Sync())
+	return out, cmp.Or(c.journal.Append(d), c.sync())
 }
 
 // shedTasks takes out the oldest of the finished tasks.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"rouse/home"
+	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/journal"
@@ -25,6 +27,7 @@ type trace struct {
 	cells      bool   // a notebook was used
 	rewind     *journal.Rewound
 	full       bool // it left word that the disk was full
+	lost       bool // its machine is lost, and with it what it left beside the journal
 	owner      proc.Identity
 	started    []proc.Identity
 	acted      bool             // it carried out what a person approved
@@ -41,6 +44,7 @@ type trace struct {
 	gathered journal.Doubts
 	doubts   []string // what of it is not proven, and why
 	told     bool     // the journal says so already
+	toldLost bool     // and that of lost
 
 	calls      journal.Counts
 	key        []byte
@@ -70,6 +74,9 @@ func (k *Keeper) readTrace(id string, key []byte) (trace, error) {
 		}
 		t.took = l.Time.Sub(t.first)
 		t.add(l.Event)
+	}
+	if t.lost = disk.Exists(k.Home.Left(home.LostFile, id)); t.lost {
+		t.started, t.owner = nil, proc.Identity{} // of another machine
 	}
 	return t, nil
 }
@@ -104,7 +111,7 @@ func (t *trace) add(e journal.Event) {
 	case *journal.Refused:
 		t.calls.Refuse(d)
 	case *journal.Warning:
-		t.told = t.told || strings.HasPrefix(d.Text, doubtful)
+		t.told, t.toldLost = t.told || strings.HasPrefix(d.Text, doubtful), t.toldLost || d.Text == lostFiles
 		t.unkept = t.unkept || strings.HasPrefix(d.Text, unversioned)
 	case *journal.End:
 		t.end = d
@@ -145,7 +152,11 @@ func (t *trace) close(step int) {
 // interrupted.
 func (t *trace) ending(id string) journal.End {
 	if t.end != nil {
-		return *t.end
+		end := *t.end
+		if t.lost {
+			end.Outcome, end.Exit, end.Error, end.Task = journal.Failed, 1, "interrupted: "+lostFiles, journal.TaskNone
+		}
+		return end
 	}
 	end := journal.End{Outcome: journal.Failed, Exit: 1, Error: "interrupted: the cycle ended without sleeping" + t.why()}
 	note := fmt.Sprintf("\n[INTERRUPTED] cycle %s ended without sleeping%s; ", id, t.why())
@@ -161,9 +172,24 @@ func (t *trace) ending(id string) journal.End {
 	return end
 }
 
+// lostFiles says what became of the files of a cycle that had come to its end.
+const lostFiles = "its machine was lost before its files were kept; those of the workspace are as they were before it"
+
+// tellLost puts that down, once.
+func (c *record) tellLost(t trace) error {
+	if !t.lost || t.end == nil || t.toldLost {
+		return nil
+	}
+	note := fmt.Sprintf("\n[INTERRUPTED] cycle %s: %s", c.id, lostFiles)
+	return c.journal.Append(&journal.Warning{Text: lostFiles, Changes: []scratchpad.Change{appendNote(note)}})
+}
+
 // why is why the cycle did not sleep, as far as it left word.
 func (t *trace) why() string {
-	if t.full {
+	switch {
+	case t.lost:
+		return ", as its machine was lost, and files of the workspace are as they were before it"
+	case t.full:
 		return ", as the disk was full"
 	}
 	return ""

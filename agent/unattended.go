@@ -16,6 +16,7 @@ import (
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/mirror"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -58,7 +59,9 @@ func (a *Agent) tell(r Report, err error) {
 		return
 	}
 	o := notify.Outcome{Cycle: r.Cycle, Outcome: r.Outcome}
-	if err != nil {
+	if errors.Is(err, mirror.ErrLost) {
+		o.Outcome = journal.Lost
+	} else if err != nil {
 		o.Outcome = journal.Failed
 	}
 	if err = cmp.Or(err, r.Err); err != nil {

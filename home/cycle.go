@@ -31,6 +31,7 @@ const (
 
 	UnprovenFile Kind = "_unproven.yaml"
 	FullFile     Kind = ".full" // empty: the cycle could not sleep as the disk was full
+	LostFile     Kind = ".lost" // empty: the machine that ran the cycle is lost, and its journal came from there
 
 	resetFile Kind = "_reset.yaml" // of no cycle, but it takes an id
 )
@@ -38,7 +39,9 @@ const (
 // logPrefix stands before the id in the names of files of the logs.
 const logPrefix = "cycle_"
 
-func (k Kind) inLogs() bool { return k == JournalFile || k == LogFile || k == FullFile }
+func (k Kind) inLogs() bool {
+	return k == JournalFile || k == LogFile || k == FullFile || k == LostFile
+}
 
 // Left is the path of a file that a cycle leaves.
 func (h Home) Left(kind Kind, cycle string) string {
@@ -55,7 +58,7 @@ func parse(name []byte) (id []byte, kind Kind, ok bool) {
 		return nil, "", false
 	}
 	id, rest = rest[:len(CycleForm)], rest[len(CycleForm):]
-	for _, kind := range []Kind{JournalFile, LogFile, BeforeFile, AfterFile, UnprovenFile, FullFile, resetFile} {
+	for _, kind := range []Kind{JournalFile, LogFile, BeforeFile, AfterFile, UnprovenFile, FullFile, LostFile, resetFile} {
 		if string(rest) == string(kind) && logs == kind.inLogs() {
 			return id, kind, true
 		}

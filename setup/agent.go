@@ -74,7 +74,7 @@ func (s *Setup) newAgent() (*agent.Agent, error) {
 func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 	c := s.Config
 	return agent.Keeper{
-		Home: s.Home, Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), History: s.History(), Variables: s.variables, Sources: s.sources(), Mark: s.Runner().Mark,
+		Home: s.Home, Disk: s.disk(), Redact: hide, Now: s.Now, Workspace: s.Home.Folder(c.Workspace), History: s.History(), Variables: s.variables, Sources: s.sources(), Mark: s.Runner().Mark,
 		NotesMax: int(c.Cycle.NotesMax), CompletedMax: int(c.Cycle.CompletedMax), Version: s.Version, Config: c.Held(), Found: s.found(), Notify: s.notifier(hide),
 	}
 }
@@ -83,6 +83,17 @@ func (s *Setup) keeper(hide *redact.Redactor) agent.Keeper {
 func (s *Setup) Rewind(r agent.Rewind, do bool) (agent.Rewinding, error) {
 	k := s.keeper(s.Hidden())
 	return k.Rewind(r, do)
+}
+
+// Settled says that, in place of a cycle, one was settled that had been interrupted: whoever
+// is handed what must not be lost keeps the memory that came of it, before another begins.
+func (s *Setup) Settled(may bool) (bool, error) {
+	if s.Mirror == nil || !may {
+		return false, nil // the wake does it
+	}
+	k := s.keeper(s.Hidden())
+	cycle, err := k.Settle()
+	return cycle != "", err
 }
 
 // Forget takes a value out of the home, or says where it stands.
@@ -286,7 +297,7 @@ func (s *Setup) CheckModel(m config.Model) error {
 }
 
 func (s *Setup) newBudget() (*budget.Budget, error) {
-	b := &budget.Budget{Path: s.Home.Spend(), Now: s.Now, Limits: s.Config.Limits}
+	b := &budget.Budget{Path: s.Home.Spend(), Disk: s.disk(), Now: s.Now, Limits: s.Config.Limits}
 	if !b.Limited() {
 		return b, nil
 	}

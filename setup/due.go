@@ -19,6 +19,7 @@ import (
 	"rouse/agent/schedule"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/mirror"
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/tools"
@@ -41,7 +42,7 @@ func (s *Setup) RunDue(run func(schedule.Slot) Ran) error {
 	l.Wrote = func(lines []schedule.Record) { wrote = append(wrote, lines...) }
 	slot, err := l.Due(s.Config.Schedule, s.Gate)
 	err = disk.Full(err, s.Home.Dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, mirror.ErrLost) {
 		s.Alarm(err)
 	}
 	tell := s.tellSlots(wrote)

@@ -31,6 +31,7 @@ import (
 	"rouse/agent/source"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/mirror"
 	"rouse/internal/proc"
 	"rouse/internal/redact"
 	"rouse/internal/vault"
@@ -44,6 +45,7 @@ type Process struct {
 	Dotenv  *Dotenv          // what Environ has from the .env of a home; nil before that is read
 	Now     func() time.Time // the wall clock
 	Version string           // of the program
+	Mirror  *mirror.Mirror   // who is handed what a cycle must not lose; nil is nobody
 }
 
 // Getenv looks a variable up in the environment; "" is none.
@@ -133,7 +135,11 @@ func with(h home.Home, p Process, c config.Config) *Setup {
 	})
 	s.Prices = sync.OnceValues(func() (budget.Prices, error) { return budget.LoadPrices(h.Prices()) })
 	s.Budget = sync.OnceValues(s.newBudget)
-	s.Slots = sync.OnceValue(func() *schedule.Ledger { return Ledger(h, p.Now) })
+	s.Slots = sync.OnceValue(func() *schedule.Ledger {
+		l := Ledger(h, p.Now)
+		l.Disk, l.Alone = s.disk(), p.Mirror != nil
+		return l
+	})
 	s.Servers = sync.OnceValues(s.readServers)
 	s.credentials = sync.OnceValues(s.readCredentials)
 	s.Walls = sync.OnceValues(s.newWalls)
@@ -229,6 +235,9 @@ func Ledger(h home.Home, now func() time.Time) *schedule.Ledger {
 	}
 	return l
 }
+
+// disk is where a cycle writes what must not be lost.
+func (s *Setup) disk() disk.FS { return s.Mirror.Disk(s.Home.Dir) }
 
 // Vault is where the credentials of a home are.
 func Vault(h home.Home, p Process) vault.Vault {

@@ -30,6 +30,8 @@ type Ledger struct {
 	// Since is when rouse.yaml was written. The slots of an entry that the ledger
 	// does not know count from then, but from two minutes ago at most.
 	Since time.Time
+	// Alone says that no other process may run slots of the home now: who took one is dead.
+	Alone bool
 	// Wrote, unless nil, is told what [Ledger.Due] and [Attempt.Settle] wrote.
 	Wrote func([]Record)
 
@@ -183,7 +185,7 @@ func (l *Ledger) owner() proc.Identity {
 }
 
 func (l *Ledger) lives(r Record) bool {
-	if r.Owner == nil {
+	if r.Owner == nil || l.Alone && *r.Owner != l.owner() {
 		return false
 	}
 	if l.alive != nil {

@@ -19,6 +19,7 @@ import (
 
 	"rouse/agent/trust"
 	"rouse/home"
+	"rouse/internal/mirror"
 	"rouse/internal/proc"
 	"rouse/internal/text"
 	"rouse/setup"
@@ -40,6 +41,7 @@ type app struct {
 	environ []string // with the variables of the home's .env before it, once that is found
 	dotenv  *setup.Dotenv
 	setup   *setup.Setup // of the home, once that is open
+	mirror  *mirror.Mirror
 	stdout  io.Writer
 	stderr  io.Writer
 	now     func() time.Time

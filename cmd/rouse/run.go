@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"rouse/agent"
 	"rouse/agent/check"
 	"rouse/agent/schedule"
+	"rouse/internal/mirror"
 	"rouse/internal/proc"
 	"rouse/journal"
 	"rouse/setup"
@@ -94,9 +96,10 @@ ended it; the memory is saved in each of these but 2 and 75.`,
 	return c
 }
 
-func (a *app) run(o runOptions) error {
+func (a *app) run(o runOptions) (err error) {
 	proc.DropStart()
-	if err := o.check(); err != nil {
+	a.mirror, a.environ, err = mirror.Take(a.environ)
+	if err := cmp.Or(err, o.check()); err != nil {
 		return usage(err)
 	}
 	s, err := a.open()
@@ -107,6 +110,9 @@ func (a *app) run(o runOptions) error {
 	if err := s.Home.Wakes(); err != nil && !o.dryRun {
 		return err // who pushed it knows, and nobody is alarmed
 	}
+	if settled, err := s.Settled(!o.dryRun); settled || err != nil {
+		return err
+	}
 	if o.due {
 		err = s.RunDue(func(slot schedule.Slot) setup.Ran {
 			o.task, o.given = slot.Task, check.Items(slot.Check)
@@ -115,7 +121,7 @@ func (a *app) run(o runOptions) error {
 	} else {
 		err = a.cycle(s, o).Err
 	}
-	if code := exitCode(err); !o.dryRun && code != exitAwake && code < 128 { // whoever sent a signal waits
+	if code := exitCode(err); !o.dryRun && code != exitAwake && code < 128 && !errors.Is(err, mirror.ErrLost) { // whoever sent a signal waits
 		report.Send(s)
 	}
 	return err
@@ -136,7 +142,7 @@ func (a *app) cycle(s *setup.Setup, o runOptions) (ran setup.Ran) {
 	if o.dryRun {
 		return setup.Ran{Err: a.dryRun(ag)}
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := untilSignalIn(a.mirror.Context())
 	defer stop()
 	if o.ask {
 		ag.Answer = s.AnswerAt(ctx, os.Stdin, a.stderr)
@@ -230,9 +236,13 @@ func readerGone() bool {
 // the terminal's. A reader of our output that goes away does not end a cycle; it
 // cancels where SIGPIPE is in more.
 func untilSignal(more ...os.Signal) (context.Context, func()) {
+	return untilSignalIn(context.Background(), more...)
+}
+
+func untilSignalIn(ctx context.Context, more ...os.Signal) (context.Context, func()) {
 	// Caught, not ignored: what is ignored stays so in the tools that we start.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancelCause(ctx)
 	c := make(chan os.Signal, 1)
 	for _, s := range append(more, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
 		if signal.Ignored(s) { // as nohup does

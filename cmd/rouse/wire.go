@@ -13,7 +13,7 @@ import (
 
 // process is what homes are opened with: once one is found, with its .env.
 func (a *app) process() setup.Process {
-	return setup.Process{Environ: a.environ, Dotenv: a.dotenv, Now: a.now, Version: version()}
+	return setup.Process{Environ: a.environ, Dotenv: a.dotenv, Now: a.now, Version: version(), Mirror: a.mirror}
 }
 
 func (a *app) getenv(name string) string { return a.process().Getenv(name) }

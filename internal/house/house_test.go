@@ -57,7 +57,7 @@ var rules = map[string][]string{
 	"internal":               {},
 	"internal/disk":          {},
 	"internal/jsonl":         {"internal/disk"},
-	"internal/mirror":        {"home", "internal/disk"},
+	"internal/mirror":        {"home", "internal/disk", "internal/jsonl"},
 }
 
 // only says which packages alone, divided by spaces, may import a library.

@@ -45,7 +45,7 @@ import (
 )
 
 // ErrLost says that the cycle may not go on: the home has, or may have, another holder.
-var ErrLost = errors.New("the home was lost to another worker")
+var ErrLost = errors.New("the lease on the home was lost")
 
 // Line is what was added to a file, or the whole of it.
 type Line struct {

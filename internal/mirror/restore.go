@@ -1,19 +1,24 @@
 package mirror
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"rouse/internal/disk"
+	"rouse/internal/jsonl"
 )
 
 // Restore writes lines, in their order, into the files of the home in dir, durably. It
-// may be done again. A line that begins behind the end of its file is an error: what
+// may be done again. A journal that came to its sleep ends before that, so that the cycle
+// is settled: its files were not kept. A line that begins behind the end of its file is an error: what
 // belongs before it is missing.
 func Restore(dir string, lines []Line) error {
 	root, err := os.OpenRoot(dir)
@@ -32,6 +37,11 @@ func Restore(dir string, lines []Line) error {
 	}
 	if len(lines) == 0 {
 		return nil
+	}
+	for _, l := range lines {
+		if err := unslept(root, filepath.Join(dir, l.Path), l.Path); err != nil {
+			return fmt.Errorf("restore %s: %w", l.Path, err)
+		}
 	}
 	return disk.Root{R: root}.SyncDir(path.Dir(lines[0].Path)) // the one folder of all
 }
@@ -55,6 +65,28 @@ func (l Line) restore(root *os.Root) error {
 	}
 	_, err = f.WriteAt(l.Data, l.At)
 	return cmp.Or(err, f.Sync(), f.Close())
+}
+
+// unslept takes the event sleep from the end of a journal: the memory that was saved
+// before it is lost, and is to be rebuilt.
+func unslept(root *os.Root, name, rel string) error {
+	var last []byte
+	var after int
+	size, err := jsonl.Tail(name, 64<<10, func(lines []byte) bool {
+		last = bytes.TrimRight(lines, "\n")
+		after = len(lines) - len(last)
+		last = last[bytes.LastIndexByte(last, '\n')+1:]
+		return len(last) > 0
+	})
+	var e struct{ Event string }
+	if err != nil || json.Unmarshal(last, &e) != nil || e.Event != "sleep" {
+		return err
+	}
+	f, err := root.OpenFile(rel, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(f.Truncate(size-int64(len(last)+after)), f.Sync(), f.Close())
 }
 
 // sizeOf is the size of a regular file that no link leads to, 0 where there is none.

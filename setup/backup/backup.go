@@ -183,7 +183,7 @@ const maxHeld = 64 << 20
 func (w *writer) hold() error {
 	var paths []string
 	if w.newest != "" {
-		for _, kind := range []home.Kind{home.JournalFile, home.LogFile, home.BeforeFile, home.AfterFile, home.FullFile, home.UnprovenFile} {
+		for _, kind := range []home.Kind{home.JournalFile, home.LogFile, home.BeforeFile, home.AfterFile, home.FullFile, home.LostFile, home.UnprovenFile} {
 			paths = append(paths, w.home.Left(kind, w.newest))
 		}
 	}
