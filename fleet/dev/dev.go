@@ -1,4 +1,4 @@
-// Package dev runs a Postgres in a folder, for a try of a fleet and for its tests.
+// Package dev runs a Postgres and a Temporal in a folder, for a try of a fleet and for its tests.
 package dev
 
 import (
@@ -26,6 +26,8 @@ var ErrMissing = errors.New("there is no Postgres on this machine; install 15 or
 // missing is the exit code of the script that says so.
 const missing = 69
 
+var errMissing = errors.New("it is not installed")
+
 // maxSocket is how long the path of a socket's folder may be, in bytes.
 const maxSocket = 90
 
@@ -46,35 +48,53 @@ func Start(ctx context.Context, dir string, options ...string) (*Server, error) 
 		in.Close()
 		return nil, fmt.Errorf("a Postgres runs in %s already; its DSN is %s", dir, s.DSN)
 	}
-	said := new(bytes.Buffer)
-	out := text.Capped(said, 64<<10)
-	run := &proc.Runner{Env: proc.Environ(os.Environ())}
-	s.process, err = run.Start(context.WithoutCancel(ctx), proc.Command{Argv: append([]string{"sh", "-c", script, "sh", dir}, options...), Stdout: out, Stderr: out, Grace: time.Minute})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.wait(ctx); err != nil {
-		if s.Stop().Code == missing {
-			return nil, ErrMissing
+	s.process, err = begin(ctx, append([]string{"sh", "-c", script, "sh", dir}, options...), func(ctx context.Context) error {
+		in, err := store.Open(ctx, s.DSN)
+		if err == nil {
+			in.Close()
 		}
-		return nil, fmt.Errorf("no Postgres in %s: %w: %s", dir, err, text.Line(said.String(), 500))
+		return err
+	})
+	if errors.Is(err, errMissing) {
+		return nil, ErrMissing
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no Postgres in %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-// wait waits until the server answers.
-func (s *Server) wait(ctx context.Context) error {
+// begin starts a program that serves, and waits until it does.
+func begin(ctx context.Context, argv []string, ready func(context.Context) error) (*proc.Process, error) {
+	said := new(bytes.Buffer)
+	out := text.Capped(said, 64<<10)
+	run := &proc.Runner{Env: proc.Environ(os.Environ())}
+	p, err := run.Start(context.WithoutCancel(ctx), proc.Command{Argv: argv, Stdout: out, Stderr: out, Grace: time.Minute})
+	if err != nil {
+		return nil, err
+	}
+	if err := wait(ctx, p, ready); err != nil {
+		p.Signal(syscall.SIGINT)
+		if p.Wait().Code == missing {
+			return nil, errMissing
+		}
+		return nil, fmt.Errorf("%w: %s", err, text.Line(said.String(), 500))
+	}
+	return p, nil
+}
+
+// wait waits until a server answers.
+func wait(ctx context.Context, p *proc.Process, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		in, err := store.Open(ctx, s.DSN)
+		err := ready(ctx)
 		switch {
 		case err == nil:
-			in.Close()
 			return nil
 		case ctx.Err() != nil:
 			return err
-		case !s.process.Identity().Alive():
+		case !p.Identity().Alive():
 			return errors.New("it ended")
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -1,11 +1,14 @@
-// Package devtest gives tests a database each, of one Postgres that ends with them.
+// Package devtest gives tests a database each, of one Postgres that ends with them, and a
+// Temporal that they share.
 package devtest
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -18,6 +21,13 @@ var (
 	server *dev.Server
 	failed error
 	count  atomic.Int32
+
+	temporal struct {
+		sync.Once
+		*dev.Temporal
+		dir string
+		err error
+	}
 )
 
 // M runs the tests of a package beside a server.
@@ -29,10 +39,13 @@ func (m M) Run() int {
 	if err == nil {
 		server, err = dev.Start(context.Background(), dir, "-c", "fsync=off", "-c", "full_page_writes=off")
 	}
-	failed = err
+	failed, temporal.dir = err, filepath.Join(dir, "temporal")
 	code := m.M.Run()
 	if failed == nil {
 		server.Stop()
+	}
+	if temporal.Temporal != nil {
+		temporal.Stop()
 	}
 	_ = os.RemoveAll(dir)
 	return code
@@ -57,4 +70,18 @@ func Database(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return strings.Replace(server.DSN, "/postgres?", "/"+name+"?", 1)
+}
+
+// Temporal is the address of the one that the tests of a package share. Without its server the
+// test is skipped.
+func Temporal(t testing.TB) string {
+	t.Helper()
+	temporal.Do(func() { temporal.Temporal, temporal.err = dev.StartTemporal(context.Background(), temporal.dir) })
+	if temporal.err == dev.ErrNoTemporal {
+		t.Skip(temporal.err)
+	}
+	if temporal.err != nil {
+		t.Fatal(temporal.err)
+	}
+	return temporal.Address
 }
