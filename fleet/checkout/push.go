@@ -47,7 +47,7 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 		err = r.count(v)
 	}
 	if err == nil {
-		r.Sent, err = upload(ctx, s, h, v)
+		r.Sent, err = upload(ctx, s.Upload(store.Lease{Home: at.ID, Epoch: rec.Epoch}), h, v)
 	}
 	if err != nil {
 		return r, err
@@ -121,15 +121,14 @@ func lost(at store.Home) error {
 const names = `^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`
 
 // upload sends the contents of a version that the store does not have.
-func upload(ctx context.Context, s *store.Store, h home.Home, v *history.Version) (sent int64, err error) {
-	u := s.Upload()
+func upload(ctx context.Context, u *store.Upload, h home.Home, v *history.Version) (sent int64, err error) {
 	files := slices.DeleteFunc(slices.Collect(v.All()), func(e history.Entry) bool { return e.Kind != history.File })
 	for some := range slices.Chunk(files, 1000) {
 		sums := make([]string, len(some))
 		for i, e := range some {
 			sums[i] = e.Is
 		}
-		missing, err := s.Missing(ctx, sums)
+		missing, err := u.Missing(ctx, sums)
 		for _, e := range some {
 			if err == nil && missing[e.Is] {
 				err = add(ctx, u, filepath.Join(h.Dir, filepath.FromSlash(e.Path)), e.Is)

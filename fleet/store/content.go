@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -28,17 +31,28 @@ func (s *Store) Manifest(ctx context.Context, home, epoch int64) (manifest []byt
 }
 
 // Missing are those of some contents, by their SHA-256 in hex, that are not in the store.
-func (s *Store) Missing(ctx context.Context, sums []string) (map[string]bool, error) {
+// What is there stays until the commit.
+func (u *Upload) Missing(ctx context.Context, sums []string) (map[string]bool, error) {
 	missing, raw := map[string]bool{}, make([][]byte, len(sums))
 	for i, sum := range sums {
 		missing[sum] = true
 		raw[i], _ = hex.DecodeString(sum)
 	}
-	there, err := list[[]byte](ctx, s, `select sum from rouse.contents where tenant = rouse.tenant() and sum = any($1)`, raw)
+	if err := u.begin(ctx); err != nil {
+		return nil, err
+	}
+	there, err := u.s.see(ctx, "contents", raw)
 	for _, sum := range there {
 		delete(missing, hex.EncodeToString(sum))
 	}
 	return missing, err
+}
+
+// see gives those of some contents or chunks that are there, which are now counted on. All
+// who do so lock them in the same order.
+func (s *Store) see(ctx context.Context, table string, sums [][]byte) ([][]byte, error) {
+	return list[[]byte](ctx, s, `with there as (select sum from rouse.`+table+` where tenant = rouse.tenant() and sum = any($1) order by sum for no key update)
+		update rouse.`+table+` t set seen = clock_timestamp() from there where t.tenant = rouse.tenant() and t.sum = there.sum returning t.sum`, sums)
 }
 
 // list are the rows of a query, each of one value.
@@ -51,32 +65,58 @@ func list[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T, e
 	return all, told(err)
 }
 
-// Upload puts contents into the store. What was sent stays there, so one that was killed
-// goes on where it was.
+// Upload puts contents into the store for the next commit of a lease. What was sent stays
+// there, so one that was killed goes on where it was.
 type Upload struct {
 	s      *Store
-	chunks map[string][]byte // that wait to be sent, by their SHA-256
-	whole  pgx.Batch         // contents whose chunks are among them, or there
+	lease  Lease
+	began  time.Time // zero before anything was asked
+	bucket *bucket
+	chunks map[string]piece    // that wait to be sent, by their SHA-256
+	whole  map[string][][]byte // contents whose chunks are among them, or there
 	bytes  int
 	piece  []byte
 	Sent   int64 // bytes, compressed
 }
 
+// maxUpload is for how long what an upload counts on is kept for it, less a day.
+const maxUpload = 6 * 24 * time.Hour
+
 // Upload begins one; [Upload.Flush] ends it.
-func (s *Store) Upload() *Upload {
-	return &Upload{s: s, chunks: map[string][]byte{}, piece: make([]byte, chunk)}
+func (s *Store) Upload(l Lease) *Upload {
+	return &Upload{s: s, lease: l, chunks: map[string]piece{}, whole: map[string][][]byte{}, piece: make([]byte, chunk)}
+}
+
+// begin says in the store that there is an upload, so that nothing which it counts on from
+// now on is removed before its commit.
+func (u *Upload) begin(ctx context.Context) (err error) {
+	if !u.began.IsZero() {
+		if time.Now().Round(0).Sub(u.began) > maxUpload {
+			return errors.New("the upload goes on for six days, and what was sent first may be removed again: start it anew, which sends only what is missing")
+		}
+		return nil
+	}
+	if u.bucket, err = u.s.bucket(ctx); err != nil {
+		return err
+	}
+	u.began = time.Now().Round(0) // also of machines that sleep
+	return u.s.guarded(ctx, held+`update rouse.homes h set sending = clock_timestamp() from held where h.id = held.id`, u.lease.Home, u.lease.Epoch)
 }
 
 // Add puts a content into the store, and gives its SHA-256 in hex.
 func (u *Upload) Add(ctx context.Context, r io.Reader) (string, error) {
+	if err := u.begin(ctx); err != nil {
+		return "", err
+	}
 	sums, hash := [][]byte{}, sha256.New()
 	for {
 		n, err := io.ReadFull(r, u.piece)
 		if n > 0 {
 			hash.Write(u.piece[:n])
 			sum := sha256.Sum256(u.piece[:n])
+			away := u.bucket != nil && (n == chunk || len(sums) > 0)
 			sums = append(sums, sum[:])
-			u.chunks[string(sum[:])] = bytes.Clone(u.piece[:n])
+			u.chunks[string(sum[:])] = piece{bytes.Clone(u.piece[:n]), away}
 			u.bytes += n
 		}
 		if u.bytes >= batch {
@@ -92,8 +132,8 @@ func (u *Upload) Add(ctx context.Context, r io.Reader) (string, error) {
 		}
 	}
 	is := hash.Sum(nil)
-	u.whole.Queue(`insert into rouse.contents (sum, chunks) values ($1, $2) on conflict do nothing`, is, sums)
-	if u.whole.Len() >= maxBatch {
+	u.whole[string(is)] = sums
+	if len(u.whole) >= maxBatch {
 		return hex.EncodeToString(is), u.Flush(ctx)
 	}
 	return hex.EncodeToString(is), nil
@@ -101,11 +141,7 @@ func (u *Upload) Add(ctx context.Context, r io.Reader) (string, error) {
 
 // Flush sends what waits: chunks that are not there yet, then the contents that are made of them.
 func (u *Upload) Flush(ctx context.Context) error {
-	sums := make([][]byte, 0, len(u.chunks))
-	for sum := range u.chunks {
-		sums = append(sums, []byte(sum))
-	}
-	there, err := list[[]byte](ctx, u.s, `select sum from rouse.chunks where tenant = rouse.tenant() and sum = any($1)`, sums)
+	there, err := u.s.see(ctx, "chunks", sorted(u.chunks))
 	if err != nil {
 		return err
 	}
@@ -113,20 +149,46 @@ func (u *Upload) Flush(ctx context.Context) error {
 		delete(u.chunks, string(sum))
 	}
 	var b pgx.Batch
-	for sum, piece := range u.chunks {
-		frame, err := u.s.codec.Frame(piece)
+	var away [][]byte
+	frames := map[string][]byte{}
+	for _, sum := range sorted(u.chunks) {
+		frame, err := u.s.codec.Frame(u.chunks[string(sum)].data)
 		if err != nil {
 			return err
 		}
 		u.Sent += int64(len(frame))
-		b.Queue(`insert into rouse.chunks (sum, data) values ($1, $2) on conflict do nothing`, []byte(sum), frame)
+		if u.chunks[string(sum)].away {
+			away = append(away, sum)
+			frames[string(sum)], frame = frame, nil
+		}
+		b.Queue(`insert into rouse.chunks (sum, data) values ($1, $2) on conflict (tenant, sum) do update set seen = clock_timestamp()`, sum, frame)
 	}
-	b.QueuedQueries = append(b.QueuedQueries, u.whole.QueuedQueries...)
-	u.chunks, u.whole, u.bytes = map[string][]byte{}, pgx.Batch{}, 0
-	if b.Len() == 0 {
-		return nil
+	if len(away) > 0 {
+		if err := u.putAway(ctx, frames, away); err != nil {
+			return err
+		}
+		b.Queue(`delete from rouse.trash where tenant = rouse.tenant() and sum = any($1)`, away)
 	}
-	return told(u.s.conn.SendBatch(ctx, &b).Close())
+	for _, sum := range sorted(u.whole) {
+		b.Queue(`insert into rouse.contents (sum, chunks) values ($1, $2) on conflict (tenant, sum) do update set seen = clock_timestamp()`, sum, u.whole[string(sum)])
+	}
+	if b.Len() > 0 {
+		err = told(u.s.conn.SendBatch(ctx, &b).Close())
+	}
+	if err == nil {
+		u.bytes = 0
+		clear(u.chunks)
+		clear(u.whole)
+	}
+	return err
+}
+
+// sorted are the keys of what is sent: all uploads lock rows in one order.
+func sorted[V any](of map[string]V) (keys [][]byte) {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		keys = append(keys, []byte(key))
+	}
+	return keys
 }
 
 // Content reads a content, a chunk at a time. Its end is an error unless all before it was
@@ -189,8 +251,18 @@ func (c *content) next() (err error) {
 	if err != nil {
 		return told(err)
 	}
-	if c.piece, err = c.s.codec.Piece(frame, chunk); err != nil {
-		return fmt.Errorf("a chunk of the content %.12s is damaged in the store: %w", c.sum, err)
+	at, where := hex.EncodeToString(c.chunks[0]), "the store"
+	if frame == nil {
+		if frame, where, err = c.s.away(c.ctx, at); err != nil {
+			return fmt.Errorf("the content %.12s: %w", c.sum, err)
+		}
+	}
+	c.piece, err = c.s.codec.Piece(frame, chunk)
+	if is := sha256.Sum256(c.piece); err == nil && hex.EncodeToString(is[:]) != at {
+		err = errors.New("its hash is another")
+	}
+	if err != nil {
+		return fmt.Errorf("a chunk of the content %.12s is damaged in %s: %w", c.sum, where, err)
 	}
 	c.chunks = c.chunks[1:]
 	c.hash.Write(c.piece)

@@ -39,6 +39,7 @@ type Home struct {
 	Needs   []string   `json:"needs,omitempty"` // labels of the workers that may wake it
 	Keys    []string   `json:"keys,omitempty"`  // names of what its .env had
 	State   State      `json:"state"`
+	Spent   int64      `json:"spent_today"` // and reserved, in millionths, of a day of UTC
 }
 
 // State is what is shown of a home beside who has it. Whoever wakes it says so in the commit.
@@ -61,7 +62,8 @@ type Lease struct {
 }
 
 func (s *Store) homes(ctx context.Context, where string, args ...any) ([]Home, error) {
-	rows, err := s.conn.Query(ctx, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed, needs, keys, state from rouse.homes where tenant = rouse.tenant() `+where, args...)
+	rows, err := s.conn.Query(ctx, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed, needs, keys, state,
+			coalesce((select amount from rouse.spends p where p.home = homes.id and p.tenant = homes.tenant and p.day = rouse.today()), 0) from rouse.homes where tenant = rouse.tenant() `+where, args...)
 	if err != nil {
 		return nil, told(err)
 	}
@@ -121,7 +123,7 @@ func (s *Store) Create(ctx context.Context, name, holder string) error {
 // Acquire takes a home under a new epoch, for a time or, with 0, for good. One that
 // another holder has is [Held], unless its time is over or it is taken by force.
 func (s *Store) Acquire(ctx context.Context, name, holder string, ttl time.Duration, force bool) (l Lease, err error) {
-	err = s.conn.QueryRow(ctx, `update rouse.homes set epoch = epoch + 1, holder = $2, changed = clock_timestamp(),
+	err = s.conn.QueryRow(ctx, `update rouse.homes set epoch = epoch + 1, holder = $2, sending = null, changed = clock_timestamp(),
 			deadline = case when $3::bigint > 0 then clock_timestamp() + $3 * interval '1 microsecond' end
 		where tenant = rouse.tenant() and name = $1 and ($4 or holder is null or holder = $2 or deadline < clock_timestamp())
 		returning id, epoch`, name, holder, ttl.Microseconds(), force).Scan(&l.Home, &l.Epoch)
@@ -177,7 +179,7 @@ type Done struct {
 func (s *Store) Commit(ctx context.Context, l Lease, v Version) error {
 	return told(pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		var version, notify int
-		err := tx.QueryRow(ctx, held+`update rouse.homes h set version = version + $3, holder = null, deadline = null, changed = clock_timestamp(),
+		err := tx.QueryRow(ctx, held+`update rouse.homes h set version = version + $3, holder = null, deadline = null, sending = null, changed = clock_timestamp(),
 				state = coalesce($4, state), keys = coalesce($5, keys)
 			from held where h.id = held.id returning version, case when $3 = 1 and held.deadline is null then 1 else 0 end`,
 			l.Home, l.Epoch, min(len(v.Manifest), 1), v.State, v.Keys).Scan(&version, &notify)
@@ -194,6 +196,7 @@ func (s *Store) Commit(ctx context.Context, l Lease, v Version) error {
 // rest is what a commit does once the home is its own.
 func (v *Version) rest(l Lease, version int, notify bool) *pgx.Batch {
 	b := new(pgx.Batch)
+	b.Queue(`select rouse.settle($1, $2, $3)`, l.Home, l.Epoch, v.Spend)
 	if v.Manifest != nil {
 		b.Queue(`insert into rouse.versions (home, version, epoch, maker, files, bytes, slot, spend, manifest) values ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8, $9)`,
 			l.Home, version, l.Epoch, v.Maker, v.Files, v.Bytes, v.Slot, v.Spend, v.Manifest)

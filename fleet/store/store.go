@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,8 +37,9 @@ var migrations embed.FS
 type Store struct {
 	conn   *pgxpool.Pool
 	codec  history.Codec
-	ID     string // of the fleet, "" where there is none yet
-	Schema int    // of the fleet, 0 where there is none yet
+	at     atomic.Pointer[bucket] // that was opened last
+	ID     string                 // of the fleet, "" where there is none yet
+	Schema int                    // of the fleet, 0 where there is none yet
 }
 
 // oldest is the oldest Postgres, as server_version_num has it.
