@@ -86,7 +86,7 @@ func (p *pull) check(ctx context.Context) (unlock func(), err error) {
 func (p *pull) unchanged(ctx context.Context, epoch int64) error {
 	base, _, err := p.version(ctx, epoch)
 	if errors.Is(err, store.ErrNone) { // a push was killed before it arrived
-		return lost(p.at)
+		return cmp.Or(forgotten(ctx, p.s, p.at, epoch), lost(p.at))
 	}
 	if err != nil {
 		return err

@@ -105,7 +105,9 @@ func begin(ctx context.Context, s *store.Store, h home.Home, rec *record, name s
 		return at, fmt.Errorf("%s is in the fleet already, at version %d", name, at.Version)
 	case at.Epoch != rec.Epoch:
 		if _, _, none := s.Manifest(ctx, at.ID, rec.Epoch); errors.Is(none, store.ErrNone) {
-			err = h.Mark(disk.OS{}, "") // of a push that never arrived
+			if err = forgotten(ctx, s, at, rec.Epoch); err == nil {
+				err = h.Mark(disk.OS{}, "") // of a push that never arrived
+			}
 		}
 		return at, cmp.Or(err, lost(at))
 	}
@@ -115,6 +117,15 @@ func begin(ctx context.Context, s *store.Store, h home.Home, rec *record, name s
 // lost says what to do with a home that somebody else took.
 func lost(at store.Home) error {
 	return fmt.Errorf("%s: %w (%s); what changed here since stays here, and can go in as a home of its own, by --name", at.Name, store.ErrLost, cmp.Or(at.Holder, "it is in the fleet"))
+}
+
+// forgotten says what to do in a folder whose version was removed from the store since.
+func forgotten(ctx context.Context, s *store.Store, at store.Home, epoch int64) error {
+	is, err := s.Forgotten(ctx, at.ID, epoch)
+	if is {
+		err = fmt.Errorf("%s: what was pushed from here is no longer kept, so nobody knows what changed here since: pull into another folder", at.Name)
+	}
+	return err
 }
 
 // names are what fits into a command line and the mark.

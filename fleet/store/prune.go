@@ -1,0 +1,207 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"rouse/agent/history"
+)
+
+// KeepDays is for how long versions are kept where the owner set nothing else, and Grace how
+// long what no version names.
+const (
+	KeepDays = 30
+	Grace    = 24 * time.Hour
+)
+
+// page is how many contents or chunks are looked at at once.
+const page = 5000
+
+// Prune is what may go: versions that are older and not among the newest ten of a home, and
+// contents and chunks that nothing names and no upload counts on.
+type Prune struct {
+	Days  int           // of versions, below 0 for what the limits say
+	Grace time.Duration // of what no version names
+	Dry   bool          // only say what would go
+}
+
+// Pruned is what went, or would.
+type Pruned struct {
+	Versions int64 `json:"versions"`
+	Contents int64 `json:"contents"`
+	Chunks   int64 `json:"chunks"`
+	Bytes    int64 `json:"bytes"`   // of the table, compressed
+	Objects  int64 `json:"objects"` // of the bucket
+}
+
+// Due says whether nobody pruned since a day ago, to one who asks a day.
+func (s *Store) Due(ctx context.Context) (bool, error) {
+	tag, err := s.conn.Exec(ctx, `insert into rouse.pruned (at) values (clock_timestamp()) on conflict (tenant) do update set at = clock_timestamp() where pruned.at < clock_timestamp() - interval '1 day'`)
+	return tag.RowsAffected() == 1, told(err)
+}
+
+// Forgotten says whether a home had versions of an epoch and before of which none is kept.
+func (s *Store) Forgotten(ctx context.Context, home, epoch int64) (is bool, err error) {
+	err = s.conn.QueryRow(ctx, `select version > 10 and not exists (select from rouse.versions v where home = $1 and v.epoch <= $2) from rouse.homes where id = $1`, home, epoch).Scan(&is)
+	return is, none(err)
+}
+
+// Prune removes what need not be kept. What an upload counts on stays, as it says in the
+// store when it begins, and as what it is told to be there is marked then; so what was marked
+// before all that, and is named nowhere after it, is nobody's. Killed anywhere, it is run again.
+func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
+	if p.Days < 0 {
+		l, err := s.Limits(ctx)
+		if err != nil {
+			return r, err
+		}
+		p.Days = l.Keep
+	}
+	what := `select rouse.prune_versions($1)`
+	if p.Dry {
+		what = `select count(*) from rouse.stale($1)`
+	}
+	if err = s.conn.QueryRow(ctx, what, p.Days).Scan(&r.Versions); err != nil {
+		return r, told(err)
+	}
+	var horizon time.Time // before all that is read below
+	if err = s.conn.QueryRow(ctx, `select rouse.horizon($1::bigint * interval '1 microsecond')`, p.Grace.Microseconds()).Scan(&horizon); err != nil {
+		return r, told(err)
+	}
+	named, err := s.filter(ctx)
+	if err != nil {
+		return r, err
+	}
+	if err = s.named(ctx, p.Days, named); err == nil {
+		r.Contents, _, err = s.sweep(ctx, "contents", `count(*), 0`, horizon, named, p.Dry)
+	}
+	if err != nil {
+		return r, err
+	}
+	used, err := s.filter(ctx)
+	if err == nil {
+		err = s.rows(ctx, func(row [][]byte) error {
+			if !p.Dry || named.has(row[1]) {
+				used.add(row[0])
+			}
+			return nil
+		}, `select u, sum from rouse.contents, unnest(chunks) u where tenant = rouse.tenant()`)
+	}
+	if err == nil {
+		r.Chunks, r.Bytes, err = s.sweep(ctx, "chunks", `count(*), coalesce(sum(octet_length(data)), 0)`, horizon, used, p.Dry)
+	}
+	if err == nil && !p.Dry {
+		r.Objects, err = s.emptyTrash(ctx, horizon)
+	}
+	return r, err
+}
+
+// named adds what the versions that stay name, one manifest after the other.
+func (s *Store) named(ctx context.Context, days int, f *filter) error {
+	return s.rows(ctx, func(row [][]byte) error {
+		v, err := history.Parse(row[0])
+		if err != nil {
+			return errors.Join(errors.New("a manifest cannot be read, so that nobody knows what it needs; nothing was removed"), err)
+		}
+		for e := range v.All() {
+			if raw, err := hex.DecodeString(e.Is); e.Kind == history.File && err == nil {
+				f.add(raw)
+			}
+		}
+		return nil
+	}, `select manifest from rouse.versions v where home in (select id from rouse.homes where tenant = rouse.tenant())
+		and not exists (select from rouse.stale($1) s where s.home = v.home and s.version = v.version)`, days)
+}
+
+// sweep removes the contents or chunks that were last seen before a time and are not named.
+func (s *Store) sweep(ctx context.Context, table, sizes string, before time.Time, named *filter, dry bool) (n, size int64, err error) {
+	what := `select * from rouse.prune_` + table + `($1, $2) s`
+	if table == "contents" {
+		what = `select s, 0 from rouse.prune_contents($1, $2) s`
+	}
+	if dry {
+		what = `select ` + sizes + ` from rouse.` + table + ` where tenant = rouse.tenant() and sum = any($1) and seen < $2`
+	}
+	for last := []byte{}; ; {
+		sums, err := list[[]byte](ctx, s, `select sum from rouse.`+table+` where tenant = rouse.tenant() and sum > $1 and seen < $2 order by sum limit $3`, last, before, page)
+		if err != nil || len(sums) == 0 {
+			return n, size, err
+		}
+		last = sums[len(sums)-1]
+		gone := sums[:0]
+		for _, sum := range sums {
+			if !named.has(sum) {
+				gone = append(gone, sum)
+			}
+		}
+		var more, bytes int64
+		if len(gone) > 0 {
+			err = s.conn.QueryRow(ctx, what, gone, before).Scan(&more, &bytes)
+		}
+		if n, size = n+more, size+bytes; err != nil {
+			return n, size, told(err)
+		}
+	}
+}
+
+// rows does something with each row of a query, as it comes.
+func (s *Store) rows(ctx context.Context, do func([][]byte) error, sql string, args ...any) error {
+	rows, err := s.conn.Query(ctx, sql, args...)
+	if err != nil {
+		return told(err)
+	}
+	defer rows.Close()
+	for rows.Next() && err == nil {
+		err = do(rows.RawValues())
+	}
+	return told(cmp.Or(err, rows.Err()))
+}
+
+// filter remembers hashes in bounded memory. It may take one for another that it was told,
+// about one in 2,000 and more of them past 30 million, so that this is kept; the next time it
+// is mixed up otherwise.
+type filter struct {
+	bits []byte
+	salt uint64
+}
+
+// filter is one for as many contents as there are, two bytes each, at most 64 MiB.
+func (s *Store) filter(ctx context.Context) (*filter, error) {
+	var n int64
+	err := s.conn.QueryRow(ctx, `select count(*) from rouse.chunks where tenant = rouse.tenant()`).Scan(&n)
+	size := 64 << 10
+	for size < 64<<20 && int64(size) < 2*n {
+		size *= 2
+	}
+	return &filter{make([]byte, size), rand.Uint64()}, told(err)
+}
+
+// at are the bits of a hash, whose bytes are as good as random.
+func (f *filter) at(sum []byte) (bits [4]uint64) {
+	var all [32]byte
+	copy(all[:], sum)
+	for i := range bits {
+		x := (binary.LittleEndian.Uint64(all[8*i:]) ^ f.salt) * 0x9e3779b97f4a7c15
+		bits[i] = (x ^ x>>32) % uint64(8*len(f.bits))
+	}
+	return bits
+}
+
+func (f *filter) add(sum []byte) {
+	for _, bit := range f.at(sum) {
+		f.bits[bit/8] |= 1 << (bit % 8)
+	}
+}
+
+func (f *filter) has(sum []byte) bool {
+	is := true
+	for _, bit := range f.at(sum) {
+		is = is && f.bits[bit/8]&(1<<(bit%8)) != 0
+	}
+	return is
+}
