@@ -14,19 +14,20 @@ import (
 )
 
 // Limits are what the owner of the store sets for all homes of a tenant, in millionths of the
-// currency of their prices; what is nil has no limit.
+// currency of their prices; 0 is no limit.
 type Limits struct {
-	Day   *int64 `json:"day,omitempty"` // from midnight, UTC
-	Month *int64 `json:"month,omitempty"`
-	Awake *int   `json:"awake,omitempty"` // homes at once
-	Each  int64  `json:"each"`            // what a cycle reserves whose home has no limit of money
-	Keep  int    `json:"keep_days"`       // of versions
+	Day   int64 `json:"day"` // from midnight, UTC
+	Month int64 `json:"month"`
+	Awake int64 `json:"awake"`     // homes at once
+	Each  int64 `json:"each"`      // what a cycle reserves whose home has no limit of money
+	Keep  int64 `json:"keep_days"` // of versions
 }
 
 // Limits are those of the tenant.
 func (s *Store) Limits(ctx context.Context) (l Limits, err error) {
 	l = Limits{Each: 1e6, Keep: KeepDays}
-	err = s.conn.QueryRow(ctx, `select day, month, awake, each, keep from rouse.limits where tenant = rouse.tenant()`).Scan(&l.Day, &l.Month, &l.Awake, &l.Each, &l.Keep)
+	err = s.conn.QueryRow(ctx, `select coalesce(day, 0), coalesce(month, 0), coalesce(awake, 0), each, keep from rouse.limits where tenant = rouse.tenant()`).
+		Scan(&l.Day, &l.Month, &l.Awake, &l.Each, &l.Keep)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -35,8 +36,8 @@ func (s *Store) Limits(ctx context.Context) (l Limits, err error) {
 
 // SetLimits is for the owner of the store alone.
 func (s *Store) SetLimits(ctx context.Context, l Limits) error {
-	_, err := s.conn.Exec(ctx, `insert into rouse.limits (day, month, awake, each, keep) values ($1, $2, $3, $4, $5)
-		on conflict (tenant) do update set day = $1, month = $2, awake = $3, each = $4, keep = $5`, l.Day, l.Month, l.Awake, l.Each, l.Keep)
+	_, err := s.conn.Exec(ctx, `insert into rouse.limits (day, month, awake, each, keep) values (nullif($1, 0), nullif($2, 0), nullif($3, 0), $4, $5)
+		on conflict (tenant) do update set day = excluded.day, month = excluded.month, awake = excluded.awake, each = $4, keep = $5`, l.Day, l.Month, l.Awake, l.Each, l.Keep)
 	return told(err)
 }
 

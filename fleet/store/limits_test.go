@@ -11,14 +11,12 @@ import (
 	"rouse/fleet/store"
 )
 
-func limit[T any](v T) *T { return &v }
-
 // TestLimits: three workers and sixty goroutines race for one dollar, whose cycles may cost
 // ten cents each; and what a cycle did not spend is free again, that of a lost one is not.
 func TestLimits(t *testing.T) {
 	dsn, s := migrated(t)
 	ctx := t.Context()
-	must(t, s.SetLimits(ctx, store.Limits{Day: limit(int64(1e6)), Each: 1e5, Keep: 30}), "")
+	must(t, s.SetLimits(ctx, store.Limits{Day: 1e6, Each: 1e5, Keep: 30}), "")
 	var mu sync.Mutex
 	var won []store.Lease
 	var wg sync.WaitGroup
@@ -65,11 +63,11 @@ func TestLimits(t *testing.T) {
 	}
 	moon, err := s.Acquire(ctx, "moon", "me", time.Hour, false)
 	must(t, err, "")
-	must(t, s.SetLimits(ctx, store.Limits{Month: limit(int64(1e6)), Each: 1e5, Keep: 30}), "")
+	must(t, s.SetLimits(ctx, store.Limits{Month: 1e6, Each: 1e5, Keep: 30}), "")
 	must(t, s.Reserve(ctx, moon, 1), "limit of a month: 1.03 of 1")
-	must(t, s.SetLimits(ctx, store.Limits{Awake: limit(8), Each: 1e5, Keep: 30}), "")
+	must(t, s.SetLimits(ctx, store.Limits{Awake: 8, Each: 1e5, Keep: 30}), "")
 	must(t, s.Reserve(ctx, moon, 1), "homes that are awake: 8 of 8")
-	must(t, s.SetLimits(ctx, store.Limits{Awake: limit(9)}), "")
+	must(t, s.SetLimits(ctx, store.Limits{Awake: 9}), "")
 	must(t, s.Reserve(ctx, moon, 1), "")
 }
 

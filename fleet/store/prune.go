@@ -25,7 +25,7 @@ const page = 5000
 // Prune is what may go: versions that are older and not among the newest ten of a home, and
 // contents and chunks that nothing names and no upload counts on.
 type Prune struct {
-	Days  int           // of versions, below 0 for what the limits say
+	Days  int64         // of versions, below 0 for what the limits say
 	Grace time.Duration // of what no version names
 	Dry   bool          // only say what would go
 }
@@ -102,7 +102,7 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 }
 
 // named adds what the versions that stay name, one manifest after the other.
-func (s *Store) named(ctx context.Context, days int, f *filter) error {
+func (s *Store) named(ctx context.Context, days int64, f *filter) error {
 	return s.rows(ctx, func(row [][]byte) error {
 		v, err := history.Parse(row[0])
 		if err != nil {

@@ -24,7 +24,7 @@ func (a *app) dev(ctx context.Context, args []string) error {
 	}
 	defer server.Stop()
 	a.dsn = server.DSN
-	if _, _, err := a.migrate(ctx); err != nil {
+	if _, _, err := a.migrate(ctx, ""); err != nil {
 		return err
 	}
 	if err := a.print(map[string]any{"dsn": server.DSN}, "export ROUSE_FLEET_DSN='"+server.DSN+"'"); err != nil {

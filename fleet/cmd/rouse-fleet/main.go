@@ -29,7 +29,7 @@ type app struct {
 // verbs are all of them, in the order of the help.
 func (a *app) verbs() []verb {
 	return []verb{
-		a.devVerb(), a.migrateVerb(), a.doctorVerb(),
+		a.devVerb(), a.migrateVerb(), a.doctorVerb(), a.pruneVerb(), a.limitVerb(),
 		a.pushVerb(), a.pullVerb(),
 		a.listVerb(), a.statusVerb(),
 	}

@@ -46,7 +46,14 @@ func TestScript(t *testing.T) {
 			e.Setenv("ROUSE_SWEEP", os.Getenv("ROUSE_SWEEP"))
 			return nil
 		},
+		Condition: func(what string) (bool, error) { return what == "s3" && devtest.Gateway() != "", nil },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"bucket": func(ts *testscript.TestScript, neg bool, args []string) {
+				url, dir := devtest.Bucket(t)
+				for name, value := range map[string]string{"S3": url, "DIR": dir, "AWS_ACCESS_KEY_ID": devtest.Key, "AWS_SECRET_ACCESS_KEY": devtest.Secret} {
+					ts.Setenv(name, value)
+				}
+			},
 			"same": func(ts *testscript.TestScript, neg bool, args []string) {
 				if a, b := tree(ts.MkAbs(args[0])), tree(ts.MkAbs(args[1])); a != b {
 					ts.Fatalf("%s", gocmp.Diff(a, b))

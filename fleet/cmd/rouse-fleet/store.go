@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"rouse/fleet/store"
-	"rouse/internal/text"
 )
 
 // configFile has the DSN, in the user's folder of configuration.
@@ -78,30 +79,31 @@ func (a *app) print(value any, said string) error {
 }
 
 func (a *app) migrateVerb() verb {
-	return verb{use: "migrate", short: "make the store ready, or newer", run: func(ctx context.Context, _ []string) error {
-		value, said, err := a.migrate(ctx)
-		if err != nil {
-			return err
-		}
-		return a.print(value, said)
-	}}
+	var s3 string
+	return verb{
+		use: "migrate", short: "make the store ready, or newer",
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&s3, "s3", "", "large contents go to https://endpoint/bucket?region=R from now on, or off")
+		},
+		run: func(ctx context.Context, _ []string) error {
+			value, said, err := a.migrate(ctx, s3)
+			if err != nil {
+				return err
+			}
+			return a.print(value, said)
+		},
+	}
 }
 
-func (a *app) migrate(ctx context.Context) (value any, said string, err error) {
+func (a *app) migrate(ctx context.Context, s3 string) (value any, said string, err error) {
 	s, err := a.open(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer s.Close()
 	from, err := s.Migrate(ctx)
+	if err == nil && s3 != "" {
+		err = s.SetBucket(ctx, s3)
+	}
 	return map[string]any{"fleet": s.ID, "from": from, "schema": s.Schema}, fmt.Sprintf("the store has schema %d, and had %d", s.Schema, from), err
-}
-
-func (a *app) doctorVerb() verb {
-	return verb{use: "doctor", short: "check that the store can be used from here", run: a.in(func(ctx context.Context, s *store.Store, _ []string) (any, string, error) {
-		all, err := s.Homes(ctx)
-		_, where, _ := a.from()
-		return map[string]any{"fleet": s.ID, "schema": s.Schema, "homes": len(all), "dsn_from": where},
-			fmt.Sprintf("ok: the store of %s is fleet %s, schema %d, with %s", where, s.ID, s.Schema, text.Count(len(all), "home")), err
-	})}
 }
