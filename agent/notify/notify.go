@@ -182,6 +182,9 @@ func (n *Notifier) failed(s *state, o Outcome) bool {
 	if o.Cycle == "" {
 		e.Text = "no cycle can begin: " + o.Error
 	}
+	if o.Outcome == journal.Lost && o.Cycle != "" {
+		e.Text = fmt.Sprintf("cycle %s was ended: %s. Another worker may have the home: it goes on from what this one handed on, repeats no call and names the one that may have run; what is left here counts for nothing", o.Cycle, o.Error)
+	}
 	if o.Outcome == journal.Limited {
 		e.Kind, e.Text = Limit, fmt.Sprintf("cycle %s stopped at a limit: %s", o.Cycle, o.Error)
 	}

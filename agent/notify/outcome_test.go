@@ -33,6 +33,8 @@ func TestLostAndWaiting(t *testing.T) {
 		}
 		if got := r.told(); len(got) != tt.told {
 			t.Errorf("%v: told %q", tt.outcomes, got)
+		} else if tt.outcomes[0] == journal.Lost && !strings.Contains(got[0], "repeats no call") {
+			t.Errorf("told %q", got)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (s *Store) Lines(ctx context.Context, home int64) ([]mirror.Line, error) {
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (line mirror.Line, err error) {
 		err = row.Scan(&line.Path, &line.At, &line.Data)
-		line.Whole = line.At < 0
+		line.Whole, line.At = line.At < 0, max(line.At, 0)
 		return line, err
 	})
 	return all, told(err)
