@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -85,6 +86,12 @@ func TestDisk(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(copied, name)); err != nil || string(got) != string(want) {
 			t.Errorf("%s: %.60q, want %.60q, %v", name, got, want, err)
 		}
+	}
+	all, err := Whole(dir)
+	must(err)
+	must(Restore(copied, all))
+	if again, err := Whole(copied); err != nil || len(all) != 3 || !reflect.DeepEqual(all, again) {
+		t.Errorf("%d files whole, restored %d: %v", len(all), len(again), err)
 	}
 	if _, err := os.Stat(copied + "/logs/notes_dropped.log"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("more than is mirrored")

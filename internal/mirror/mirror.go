@@ -29,10 +29,23 @@
 //   - spend.jsonl: what was spent. Else limits would let more through.
 //
 // Not cycle_<id>.log, the journal for people; nor notes_dropped.log, due.log,
-// acts.jsonl and proxy_*.jsonl, which nothing is decided by. Files that are replaced
-// rather than added to (the memory, approvals.yaml, origins.json, notify.json) and the
-// databases of observations are as they were before the cycle; what the journal says
-// of the first two is done again when it is settled.
+// acts.jsonl and proxy_*.jsonl, which nothing is decided by. What is replaced rather than
+// added to is as it was before the cycle, and needs no mirror:
+//
+//   - The memory is rebuilt from the journal, and what came of the inbox with it.
+//   - approvals.yaml: that a call was approved and begun stands in the journal, which
+//     is asked before one is carried out. One that was asked about is withdrawn, and the
+//     model told so.
+//   - origins.json is made of the journal when that is settled. notify.json, accepted.json
+//     and the like remember what was said or found; at worst it is said again.
+//   - The versions of the workspace and the observations go with the workspace.
+//
+// # After a lost machine
+//
+// The next worker writes the lines that it has into the last version of the home
+// ([Restore]) and leaves the word [rouse/home.LostFile] beside the journal. Under a mirror
+// `rouse run` first settles such a cycle, as any that was interrupted, and then ends: the
+// memory that comes of it is to be kept before another cycle relies on it.
 package mirror
 
 import (
