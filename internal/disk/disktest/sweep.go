@@ -15,11 +15,12 @@ const sample = 14
 // this for each of the faults. It returns how many runs met theirs. Each run
 // starts from a fresh state of its own, and sets FS if it is not the machine's.
 //
-// A quick sweep of many points takes some of them, spread evenly, each fault at two
+// A wide sweep takes every other point, the odd ones of one fault and the even ones of the
+// next. A quick one of many takes some of them, spread evenly, each fault at two
 // operations at least: see [sweep.Of].
 func Sweep(t testing.TB, faults []Fault, run func(f *Faulty)) int {
 	t.Helper()
-	last, step := math.MaxInt, 1
+	last, step := math.MaxInt, sweep.Of(1, 2, 1)
 	if sweep.Of(true, false, false) {
 		last, step = some(faults, run)
 	}
