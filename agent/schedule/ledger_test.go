@@ -103,17 +103,20 @@ func TestTurns(t *testing.T) {
 	d.want(got+" "+a.Cron, "09:00 late 0 9 * * *")
 }
 
+// A process that is dead, or that has nothing to say any more.
 func TestUnknownIsNotRunAgain(t *testing.T) {
-	d := newDesk(t, "2026-01-01T09:30:00Z")
-	l := List{mustNew(t, "0 * * * *", "UTC")}
-	d.due("", l, nil)
-	_, got := d.due("2026-01-01T10:00:01Z", l, nil)
-	d.want(got, "10:00 ran")
-	d.dead[1] = true
-	d.self.PID = 2
-	_, got = d.due("2026-01-01T10:01:01Z", l, nil)
-	d.want(got, "nothing")
-	d.want(d.ends(), "10:00 unknown")
+	for _, alone := range []bool{false, true} {
+		d := newDesk(t, "2026-01-01T09:30:00Z")
+		l := List{mustNew(t, "0 * * * *", "UTC")}
+		d.due("", l, nil)
+		_, got := d.due("2026-01-01T10:00:01Z", l, nil)
+		d.want(got, "10:00 ran")
+		d.dead[1], d.Alone = !alone, alone
+		d.self.PID = 2
+		_, got = d.due("2026-01-01T10:01:01Z", l, nil)
+		d.want(got, "nothing")
+		d.want(d.ends(), "10:00 unknown")
+	}
 }
 
 func TestClock(t *testing.T) {

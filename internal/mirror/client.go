@@ -49,39 +49,17 @@ func Take(environ []string) (*Mirror, []string, error) {
 	if i < 0 {
 		return nil, environ, nil
 	}
-	value := strings.TrimPrefix(environ[i], Variable+"=")
 	_ = os.Unsetenv(Variable) // of a fit name
-	m, err := open(value)
-	if err != nil {
-		return nil, environ, fmt.Errorf("%s=%s is no connected socket (%w): workers of a fleet set it for the cycles that they run; unset it", Variable, value, err)
-	}
-	return m, slices.DeleteFunc(slices.Clone(environ), named), nil
-}
-
-func open(value string) (*Mirror, error) {
-	fd, err := strconv.Atoi(value)
-	if err != nil || fd < 3 {
-		return nil, errors.New("a number from 3 is one")
-	}
+	fd, err := strconv.Atoi(environ[i][len(Variable)+1:])
 	var is syscall.Stat_t
-	if err := syscall.Fstat(fd, &is); err != nil {
-		return nil, err
-	}
-	if is.Mode&syscall.S_IFMT != syscall.S_IFSOCK {
-		return nil, errors.New("it is something else")
+	if err != nil || fd < 3 || syscall.Fstat(fd, &is) != nil || is.Mode&syscall.S_IFMT != syscall.S_IFSOCK || syscall.SetNonblock(fd, true) != nil {
+		return nil, environ, fmt.Errorf("%s names no connected socket: workers of a fleet set it for the cycles that they run; unset it", environ[i])
 	}
 	syscall.CloseOnExec(fd)
-	if err := syscall.SetNonblock(fd, true); err != nil {
-		return nil, err
-	}
-	return newMirror(os.NewFile(uintptr(fd), Variable)), nil
-}
-
-func newMirror(conn *os.File) *Mirror {
-	m := &Mirror{conn: conn, answered: make(chan struct{}, 1), sent: map[string]int64{}}
+	m := &Mirror{conn: os.NewFile(uintptr(fd), Variable), answered: make(chan struct{}, 1), sent: map[string]int64{}}
 	m.ctx, m.lose = context.WithCancelCause(context.Background())
 	go m.listen()
-	return m
+	return m, slices.DeleteFunc(slices.Clone(environ), named), nil
 }
 
 // Context ends when the home is lost, with a cause that is [ErrLost].
@@ -99,13 +77,12 @@ func (m *Mirror) listen() {
 	for {
 		line, err := r.ReadSlice('\n')
 		var a answer
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-			err = errors.New("its worker is gone")
-		case err == nil:
+		if err == nil {
 			err = json.Unmarshal(line, &a)
 		}
 		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+			err = errors.New("its worker is gone")
 		case err != nil:
 		case a.Lost != "":
 			err = errors.New(a.Lost)
@@ -153,22 +130,14 @@ func (m *Mirror) next(rel, name string) (Line, error) {
 	if err != nil {
 		return Line{}, err
 	}
-	from, size := m.sent[rel], info.Size()
-	l := Line{Path: rel, At: from}
-	switch {
-	case from != all && from <= size:
-		size = min(size-from, chunk)
-	case size > maxBytes:
+	l, size := Line{Path: rel, At: m.sent[rel]}, int64(chunk)
+	if l.At == all || l.At > info.Size() {
+		l.At, l.Whole, size = 0, true, info.Size()
+	}
+	if size > maxBytes {
 		return l, fmt.Errorf("%s: %d bytes, at most %d can be sent at once", rel, size, maxBytes)
-	default:
-		l.At, l.Whole = 0, true
 	}
-	l.Data = make([]byte, size)
-	n, err := f.ReadAt(l.Data, l.At)
-	if err == io.EOF {
-		err = nil
-	}
-	l.Data = l.Data[:n]
+	l.Data, err = io.ReadAll(io.NewSectionReader(f, l.At, size))
 	return l, err
 }
 
@@ -232,36 +201,21 @@ func (f files) OpenFile(name string, flag int, perm os.FileMode) (disk.File, err
 func (m *Mirror) begin(rel, name string, flag int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.sent[rel]; !known {
-		m.sent[rel] = 0
-		if info, err := os.Stat(name); err == nil {
-			m.sent[rel] = info.Size()
-		}
-	}
-	if flag&os.O_TRUNC != 0 {
+	if _, known := m.sent[rel]; flag&os.O_TRUNC != 0 {
 		m.sent[rel] = all
+	} else if !known {
+		m.sent[rel] = disk.StampOf(name).Size
 	}
 }
 
-// Rename puts a file into the place of another one.
+// Rename puts a file into the place of another one, which is sent whole.
 func (f files) Rename(oldname, newname string) error {
-	return f.replaced(newname, f.OS.Rename(oldname, newname))
-}
-
-// Link makes a second name for a file.
-func (f files) Link(oldname, newname string) error {
-	return f.replaced(newname, f.OS.Link(oldname, newname))
-}
-
-func (f files) replaced(name string, err error) error {
-	rel, ok := f.mirrored(name)
-	if err != nil || !ok {
+	rel, ok := f.mirrored(newname)
+	if err := f.OS.Rename(oldname, newname); err != nil || !ok {
 		return err
 	}
-	f.m.mu.Lock()
-	f.m.sent[rel] = all
-	f.m.mu.Unlock()
-	return f.m.send(rel, name)
+	f.m.begin(rel, newname, os.O_TRUNC)
+	return f.m.send(rel, newname)
 }
 
 type mirroredFile struct {

@@ -4,41 +4,32 @@
 // A worker of a fleet runs `rouse run` in a folder that dies with its machine. It
 // passes a connected unix stream socket and names its descriptor in [Variable].
 // From then on what is added to the files of [Mirrored] goes there too: a Sync
-// returns once the other side has answered that it has what was added since the
-// last one. So the intent of a call is elsewhere before the call begins. Without the
-// variable nothing here is used.
+// returns once the other side has answered that it has all of it. So the intent of a call
+// is elsewhere before the call begins. Without the variable nothing here is used.
 //
-// # Frames
-//
-// One at a time, from the cycle: a line of JSON, then as many bytes as it says.
+// A frame is a line of JSON and as many bytes as it says; the next one waits for the answer.
 //
 //	{"file":"logs/spend.jsonl","at":1234,"bytes":57}       which stand there in the file
 //	{"file":"logs/spend.jsonl","whole":true,"bytes":999}   which the file is now
+//	{} or {"lost":"why"}                                   is the answer
 //
-// The answer is a line: {}, or {"lost":"why"}. Whatever else comes, or an end, means
-// lost as well: the home may be somebody else's by now. The cycle then begins no
-// call and ends ([ErrLost]).
+// Whatever else comes, or an end, means lost as well: the home may be somebody else's by
+// now. The cycle then begins no call and ends ([ErrLost]).
 //
 // # Which files
 //
-// Those in logs/ whose loss would repeat or hide something:
+// Those in logs/ whose loss would repeat or hide something: the journals, from which the
+// memory is rebuilt and which name the call that is open; ledger.jsonl, or a slot would be
+// run twice; spend.jsonl, or limits would let more through. Not the journal for people,
+// notes_dropped.log, due.log, acts.jsonl and proxy_*.jsonl, by which nothing is decided.
+// What is replaced rather than added to is as it was before the cycle:
 //
-//   - cycle_<id>.jsonl, the journals: what was said, changed and begun. The memory
-//     is rebuilt from them, and a call that is open in one is not repeated.
-//   - ledger.jsonl, the slots: which were taken. Else one would be run twice.
-//   - spend.jsonl: what was spent. Else limits would let more through.
-//
-// Not cycle_<id>.log, the journal for people; nor notes_dropped.log, due.log,
-// acts.jsonl and proxy_*.jsonl, which nothing is decided by. What is replaced rather than
-// added to is as it was before the cycle, and needs no mirror:
-//
-//   - The memory is rebuilt from the journal, and what came of the inbox with it.
-//   - approvals.yaml: that a call was approved and begun stands in the journal, which
-//     is asked before one is carried out. One that was asked about is withdrawn, and the
-//     model told so.
-//   - origins.json is made of the journal when that is settled. notify.json, accepted.json
-//     and the like remember what was said or found; at worst it is said again.
-//   - The versions of the workspace and the observations go with the workspace.
+//   - The memory is rebuilt, and what came of the inbox with it.
+//   - approvals.yaml: the journal, which is asked before a call is carried out, says which
+//     was begun. One that was asked about is withdrawn, and the model told so.
+//   - origins.json is made when the journal is settled. notify.json, accepted.json and the
+//     like remember what was said or found; at worst it is said again.
+//   - Versions of the workspace and observations go with the workspace.
 //
 // # After a lost machine
 //

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -19,53 +18,76 @@ import (
 
 // Restore writes lines, in their order, into the files of the home in dir, durably. It
 // may be done again. A journal that came to its sleep ends before that, so that the cycle
-// is settled: its files were not kept. A line that begins behind the end of its file is an error: what
-// belongs before it is missing.
+// is settled: its files were not kept. A line that begins behind the end of its file is an
+// error: what belongs before it is missing. No link is followed.
 func Restore(dir string, lines []Line) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	defer root.Close()
 	for i, l := range lines {
-		over := func(later Line) bool { return later.Whole && later.Path == l.Path }
-		if slices.ContainsFunc(lines[i+1:], over) {
+		if slices.ContainsFunc(lines[i+1:], func(later Line) bool { return later.Whole && later.Path == l.Path }) {
 			continue // else a second time it would find the shorter file
 		}
-		if err := l.restore(root); err != nil {
+		if err := l.restore(dir); err != nil {
+			return fmt.Errorf("restore %s: %w", l.Path, err)
+		}
+	}
+	for _, l := range lines {
+		if err := unslept(filepath.Join(dir, l.Path)); err != nil {
 			return fmt.Errorf("restore %s: %w", l.Path, err)
 		}
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	for _, l := range lines {
-		if err := unslept(root, filepath.Join(dir, l.Path), l.Path); err != nil {
-			return fmt.Errorf("restore %s: %w", l.Path, err)
-		}
-	}
-	return disk.Root{R: root}.SyncDir(path.Dir(lines[0].Path)) // the one folder of all
+	return disk.OS{}.SyncDir(home.Home{Dir: dir}.Logs())
 }
 
-func (l Line) restore(root *os.Root) error {
+func (l Line) restore(dir string) error {
 	if err := (header{l.Path, l.At, l.Whole, int64(len(l.Data))}).check(); err != nil {
 		return err
 	}
-	size, err := sizeOf(root, l.Path)
-	switch {
-	case err != nil:
+	name, size := filepath.Join(dir, l.Path), int64(0)
+	is, err := os.Lstat(filepath.Dir(name))
+	if err == nil && !is.IsDir() {
+		return errors.New("its folder is none, and no link is followed")
+	}
+	switch is, err = os.Lstat(name); {
+	case err == nil && !is.Mode().IsRegular():
+		return errors.New("it is no regular file, and no link is followed")
+	case err == nil:
+		size = is.Size()
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
+	}
+	switch {
 	case l.Whole:
-		return disk.Replace(disk.Root{R: root}, l.Path, l.Data, 0o600)
+		return disk.Replace(disk.OS{}, name, l.Data, 0o600)
 	case l.At > size:
 		return fmt.Errorf("a line stands at byte %d and the file has %d: what is between is missing", l.At, size)
 	}
-	f, err := root.OpenFile(l.Path, os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteAt(l.Data, l.At)
 	return cmp.Or(err, f.Sync(), f.Close())
+}
+
+// unslept takes the event sleep from the end of a journal: the memory that was saved
+// before it is lost, and is to be rebuilt.
+func unslept(name string) error {
+	var last []byte
+	size, err := jsonl.Tail(name, 64<<10, func(lines []byte) bool {
+		last = lines[bytes.LastIndexByte(bytes.TrimRight(lines, "\n"), '\n')+1:]
+		return len(last) > 0
+	})
+	var e struct{ Event string }
+	if err != nil || json.Unmarshal(last, &e) != nil || e.Event != "sleep" {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(f.Truncate(size-int64(len(last))), f.Sync(), f.Close())
 }
 
 // Whole is what of a home in dir lines follow on: the ledgers and the newest journal as
@@ -87,46 +109,4 @@ func Whole(dir string) (lines []Line, err error) {
 		}
 	}
 	return lines, err
-}
-
-// unslept takes the event sleep from the end of a journal: the memory that was saved
-// before it is lost, and is to be rebuilt.
-func unslept(root *os.Root, name, rel string) error {
-	var last []byte
-	var after int
-	size, err := jsonl.Tail(name, 64<<10, func(lines []byte) bool {
-		last = bytes.TrimRight(lines, "\n")
-		after = len(lines) - len(last)
-		last = last[bytes.LastIndexByte(last, '\n')+1:]
-		return len(last) > 0
-	})
-	var e struct{ Event string }
-	if err != nil || json.Unmarshal(last, &e) != nil || e.Event != "sleep" {
-		return err
-	}
-	f, err := root.OpenFile(rel, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(f.Truncate(size-int64(len(last)+after)), f.Sync(), f.Close())
-}
-
-// sizeOf is the size of a regular file that no link leads to, 0 where there is none.
-func sizeOf(root *os.Root, name string) (int64, error) {
-	info, err := root.Lstat(path.Dir(name))
-	if err == nil && !info.IsDir() {
-		return 0, fmt.Errorf("%s is no folder, and no link is followed", path.Dir(name))
-	}
-	if err == nil {
-		info, err = root.Lstat(name)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
-	case err == nil && !info.Mode().IsRegular():
-		return 0, errors.New("not a regular file, and no link is followed")
-	case err != nil:
-		return 0, err
-	}
-	return info.Size(), nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -13,8 +12,7 @@ import (
 // whose nil the cycle waits for. An error of do is answered as lost, with its words,
 // and ends Serve, as does what is no frame. Who calls it closes the connection.
 func Serve(conn io.ReadWriter, do func(Line) error) error {
-	r := bufio.NewReaderSize(conn, maxHeader)
-	for {
+	for r := bufio.NewReaderSize(conn, maxHeader); ; {
 		l, err := readFrame(r)
 		if err == io.EOF {
 			return nil
@@ -22,8 +20,13 @@ func Serve(conn io.ReadWriter, do func(Line) error) error {
 		if err == nil {
 			err = do(l)
 		}
-		if answered := reply(conn, err); err == nil {
-			err = answered
+		var a answer
+		if err != nil {
+			a.Lost = fmt.Sprintf("%.1000s", err)
+		}
+		line, _ := json.Marshal(a) // of a string
+		if _, failed := conn.Write(append(line, '\n')); err == nil {
+			err = failed
 		}
 		if err != nil {
 			return err
@@ -31,46 +34,25 @@ func Serve(conn io.ReadWriter, do func(Line) error) error {
 	}
 }
 
-func reply(w io.Writer, err error) error {
-	var a answer
-	if err != nil {
-		a.Lost = fmt.Sprintf("%.1000s", err)
-	}
-	line, failed := json.Marshal(a)
-	if failed == nil {
-		_, failed = w.Write(append(line, '\n'))
-	}
-	return failed
-}
-
 // readFrame reads the next frame; [io.EOF] is an end between two.
-func readFrame(r *bufio.Reader) (Line, error) {
-	text, err := r.ReadSlice('\n')
-	if err == io.EOF && len(text) == 0 {
-		return Line{}, io.EOF
+func readFrame(r *bufio.Reader) (l Line, err error) {
+	if _, err := r.Peek(1); err == io.EOF {
+		return l, err
 	}
 	var h header
+	text, err := r.ReadSlice('\n')
 	if err == nil {
 		err = json.Unmarshal(text, &h)
-	} else if errors.Is(err, bufio.ErrBufferFull) {
-		err = fmt.Errorf("a first line above %d bytes", maxHeader)
 	}
 	if err == nil {
 		err = h.check()
 	}
 	if err != nil {
-		return Line{}, fmt.Errorf("mirror: no frame: %w", unexpected(err))
+		return l, fmt.Errorf("mirror: no frame: %w", err)
 	}
 	var data bytes.Buffer // grows as bytes come, whatever the line says
 	if _, err = io.CopyN(&data, r, h.Bytes); err != nil {
-		return Line{}, fmt.Errorf("mirror: %s: half a frame: %w", h.File, unexpected(err))
+		return l, fmt.Errorf("mirror: %s: half a frame: %w", h.File, err)
 	}
 	return Line{h.File, h.At, h.Whole, data.Bytes()}, nil
-}
-
-func unexpected(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -1,7 +1,6 @@
-package mirror_test
+package mirror
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,68 +8,54 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"rouse/internal/mirror"
 )
 
-// wire is a connection of which the one side has said all that it will.
-type wire struct {
-	io.Reader
-	bytes.Buffer
-}
-
-func (w *wire) Read(p []byte) (int, error) { return w.Reader.Read(p) }
-
 // serve gives what came of frames, and the answers.
-func serve(text string, refuse error) (lines []mirror.Line, answers string, err error) {
-	w := &wire{Reader: strings.NewReader(text)}
-	err = mirror.Serve(w, func(l mirror.Line) error {
+func serve(text string, refuse error) (lines []Line, answers string, err error) {
+	var b strings.Builder
+	err = Serve(struct {
+		io.Reader
+		io.Writer
+	}{strings.NewReader(text), &b}, func(l Line) error {
 		lines = append(lines, l)
 		return refuse
 	})
-	return lines, w.String(), err
+	return lines, b.String(), err
 }
 
 const frame = `{"file":"logs/spend.jsonl","at":7,"bytes":3}` + "\nab\n"
 
 func TestServe(t *testing.T) {
-	tests := []struct {
+	type test struct {
 		text, answers, err string
-		refuse             error
 		lines              int
-	}{
-		{text: ""},
-		{text: frame + frame, answers: "{}\n{}\n", lines: 2},
-		{text: `{"file":"logs/ledger.jsonl","whole":true,"bytes":0,"new":1}` + "\n", answers: "{}\n", lines: 1},
-		{text: frame + frame, refuse: errors.New("epoch 8 has it"), answers: `{"lost":"epoch 8 has it"}` + "\n", err: "epoch 8", lines: 1},
-		{text: frame[:len(frame)-1], err: "half a frame"},
-		{text: `{"file":"logs/spend.jsonl"`, err: "no frame: unexpected EOF"},
-		{text: "GET / HTTP/1.1\n", err: "no frame: invalid"},
-		{text: strings.Repeat("x", 9000), err: "above 4096 bytes"},
-		{text: `{"file":"logs/spend.jsonl","bytes":67108865}` + "\n", err: "at most 67108864"},
-		{text: `{"file":"logs/spend.jsonl","bytes":-1}` + "\n", err: "-1 bytes"},
-		{text: `{"file":"logs/spend.jsonl","at":-1,"bytes":1}` + "\n", err: "no place"},
-		{text: `{"file":"logs/spend.jsonl","at":1,"whole":true,"bytes":1}` + "\n", err: "no place"},
+	}
+	tests := []test{
+		{},
+		{frame + frame, "{}\n{}\n", "", 2},
+		{`{"file":"logs/ledger.jsonl","whole":true,"bytes":0,"new":1}` + "\n", "{}\n", "", 1},
+		{frame + frame[:len(frame)-1], "{}\n", "half a frame", 1},
+		{`{"file":"logs/spend.jsonl"`, "", "no frame: EOF", 0},
+		{"GET / HTTP/1.1\n", "", "no frame: invalid", 0},
+		{strings.Repeat("x", 9000), "", "buffer full", 0},
+		{`{"file":"logs/spend.jsonl","bytes":67108865}` + "\n", "", "at most 67108864", 0},
+		{`{"file":"logs/spend.jsonl","bytes":-1}` + "\n", "", "-1 bytes", 0},
+		{`{"file":"logs/spend.jsonl","at":-1,"bytes":1}` + "\n", "", "no place", 0},
+		{`{"file":"logs/spend.jsonl","at":1,"whole":true,"bytes":1}` + "\n", "", "no place", 0},
 	}
 	for _, name := range []string{"", "logs/", "logs", "/logs/spend.jsonl", "logs/../logs/spend.jsonl", "logs/../../logs/spend.jsonl", "logs//spend.jsonl", "spend.jsonl", "scratchpad/active.yaml", "logs/made/spend.jsonl", "logs/cycle_20260401_150154.log", "logs/cycle_x.jsonl", "logs/spend.jsonl/x"} {
-		tests = append(tests, struct {
-			text, answers, err string
-			refuse             error
-			lines              int
-		}{text: fmt.Sprintf(`{"file":%q,"bytes":1}`+"\nx", name), err: "no file that is mirrored"})
+		tests = append(tests, test{fmt.Sprintf(`{"file":%q,"bytes":1}`+"\nx", name), "", "no file that is mirrored", 0})
 	}
 	for _, tt := range tests {
-		lines, answers, err := serve(tt.text, tt.refuse)
-		if tt.err != "" && tt.refuse == nil {
-			tt.answers = ""
-			if !strings.HasPrefix(answers, `{"lost":`) {
-				t.Errorf("%.60q: answered %q", tt.text, answers)
-			}
-			answers = ""
+		lines, answers, err := serve(tt.text, nil)
+		answers, lost, _ := strings.Cut(answers, `{"lost":`)
+		if len(lines) != tt.lines || answers != tt.answers || fmt.Sprint(err) != "<nil>" != (tt.err != "") || !strings.Contains(lost+fmt.Sprint(err), tt.err) || (lost == "") != (tt.err == "") {
+			t.Errorf("%.60q: %d lines, %q, lost %q, %v", tt.text, len(lines), answers, lost, err)
 		}
-		if len(lines) != tt.lines || answers != tt.answers || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-			t.Errorf("%.60q: %d lines, %q, %v", tt.text, len(lines), answers, err)
-		}
+	}
+	refusal := errors.New("epoch 8 has it")
+	if lines, answers, err := serve(frame+frame, refusal); err != refusal || len(lines) != 1 || answers != `{"lost":"epoch 8 has it"}`+"\n" {
+		t.Errorf("refused: %d lines, %q, %v", len(lines), answers, err)
 	}
 }
 
@@ -82,7 +67,7 @@ func FuzzServe(f *testing.F) {
 		n := 0
 		for _, l := range lines {
 			n += len(l.Data)
-			if !mirror.Mirrored(l.Path) || !filepath.IsLocal(l.Path) || l.At < 0 {
+			if !Mirrored(l.Path) || !filepath.IsLocal(l.Path) || l.At < 0 {
 				t.Errorf("%+v is given on", l)
 			}
 		}
@@ -92,62 +77,41 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// add is a line of the ledger of spending.
-func add(at int, text string) mirror.Line {
-	return mirror.Line{Path: "logs/spend.jsonl", At: int64(at), Data: []byte(text)}
-}
-
+// No link leads a line out of its folder, nor to another file in it. A line whose place is
+// not there is an error, and done again the same comes of all.
 func TestRestore(t *testing.T) {
-	whole := add(0, "W")
-	whole.Whole = true
+	add := func(at int, text string) Line {
+		return Line{Path: "logs/spend.jsonl", At: int64(at), Data: []byte(text)}
+	}
+	whole := Line{Path: "logs/spend.jsonl", Whole: true, Data: []byte("W")}
 	for _, tt := range []struct {
-		lines     []mirror.Line
-		want, err string
+		link, want, err string
+		lines           []Line
 	}{
-		{want: "old"},
-		{lines: []mirror.Line{add(3, " new"), add(7, "er")}, want: "old newer"},
-		{lines: []mirror.Line{add(3, " new"), whole, add(1, "X")}, want: "WX"},
-		{lines: []mirror.Line{add(4, "x")}, want: "old", err: "restore logs/spend.jsonl: a line stands at byte 4 and the file has 3"},
-		{lines: []mirror.Line{{Path: "logs/cycle_20260401_150154.jsonl", Data: []byte("{}\n")}}, want: "old"},
-		{lines: []mirror.Line{{Path: "logs/cycle_20260401_150154.jsonl", At: 1}}, want: "old", err: "missing"},
-		{lines: []mirror.Line{{Path: "scratchpad/active.yaml"}}, want: "old", err: "no file that is mirrored"},
+		{"", "old", "", nil},
+		{"", "old newer", "", []Line{add(3, " new"), add(7, "er")}},
+		{"", "WX", "", []Line{add(3, " new"), whole, add(1, "X")}},
+		{"", "old", "", []Line{{Path: "logs/cycle_20260401_150154.jsonl", Data: []byte("{}\n")}}},
+		{"", "{}\n", "", []Line{add(0, "{}\n{\"event\":\"sleep\"}\n")}}, // as a journal
+		{"", "old", "restore logs/spend.jsonl: a line stands at byte 4 and the file has 3", []Line{add(4, "x")}},
+		{"", "old", "no file that is mirrored", []Line{{Path: "scratchpad/active.yaml"}}},
+		{"logs", "old", "no link is followed", []Line{add(3, "x")}},
+		{"logs/spend.jsonl", "old", "no link is followed", []Line{add(3, "x")}},
+		{"logs/spend.jsonl", "old", "no link is followed", []Line{whole}},
 	} {
-		dir := homeWith(t, "old")
-		for range 2 { // a second time changes nothing
-			if err := mirror.Restore(dir, tt.lines); (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%v: %v", tt.lines, err)
-			}
-			if got, err := os.ReadFile(dir + "/logs/spend.jsonl"); string(got) != tt.want || err != nil {
-				t.Errorf("%v: %q, %v", tt.lines, got, err)
-			}
+		dir, at := t.TempDir(), t.TempDir()
+		err := errors.Join(os.Mkdir(at+"/logs", 0o700), os.WriteFile(at+"/logs/spend.jsonl", []byte("old"), 0o600))
+		if tt.link == "" {
+			dir = at
+		} else {
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(dir, tt.link)), 0o700), os.Symlink(filepath.Join(at, tt.link), filepath.Join(dir, tt.link)))
 		}
-	}
-}
-
-// homeWith is a folder with a ledger of spending.
-func homeWith(t *testing.T, text string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := errors.Join(os.Mkdir(dir+"/logs", 0o700), os.WriteFile(dir+"/logs/spend.jsonl", []byte(text), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// No link leads a line out of its folder, nor to another file in it.
-func TestRestoreFollowsNoLink(t *testing.T) {
-	for _, link := range []string{"logs", "logs/spend.jsonl"} {
-		for _, whole := range []bool{false, true} {
-			dir, other := homeWith(t, "old"), homeWith(t, "old")
-			if err := errors.Join(os.RemoveAll(filepath.Join(dir, link)), os.Symlink(filepath.Join(other, link), filepath.Join(dir, link))); err != nil {
-				t.Fatal(err)
+		for range 2 {
+			if failed := Restore(dir, tt.lines); err != nil || (failed == nil) != (tt.err == "") || failed != nil && !strings.Contains(failed.Error(), tt.err) {
+				t.Errorf("%+v: %v, %v", tt, failed, err)
 			}
-			err := mirror.Restore(dir, []mirror.Line{{Path: "logs/spend.jsonl", Whole: whole, Data: []byte("new")}})
-			if err == nil || !strings.Contains(err.Error(), "no link is followed") {
-				t.Errorf("%s, whole %v: %v", link, whole, err)
-			}
-			if got, _ := os.ReadFile(other + "/logs/spend.jsonl"); string(got) != "old" {
-				t.Errorf("%s: %q is written through it", link, got)
+			if got, err := os.ReadFile(at + "/logs/spend.jsonl"); string(got) != tt.want || err != nil {
+				t.Errorf("%+v: %q, %v", tt, got, err)
 			}
 		}
 	}
