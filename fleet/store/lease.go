@@ -196,7 +196,6 @@ func (s *Store) Commit(ctx context.Context, l Lease, v Version) error {
 // rest is what a commit does once the home is its own.
 func (v *Version) rest(l Lease, version int, notify bool) *pgx.Batch {
 	b := new(pgx.Batch)
-	b.Queue(`select rouse.settle($1, $2, $3)`, l.Home, l.Epoch, v.Spend)
 	if v.Manifest != nil {
 		b.Queue(`insert into rouse.versions (home, version, epoch, maker, files, bytes, slot, spend, manifest) values ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8, $9)`,
 			l.Home, version, l.Epoch, v.Maker, v.Files, v.Bytes, v.Slot, v.Spend, v.Manifest)
@@ -205,6 +204,7 @@ func (v *Version) rest(l Lease, version int, notify bool) *pgx.Batch {
 	for _, d := range v.Done {
 		b.Queue(`update rouse.orders set done = clock_timestamp(), exit = $3, said = $4 where home = $1 and id = $2`, l.Home, d.ID, d.Exit, d.Said)
 	}
+	b.Queue(`select rouse.settle($1, $2, $3)`, l.Home, l.Epoch, v.Spend) // last, as all commits of a day meet at one row
 	if notify {
 		b.Queue(`select pg_notify('rouse', $1::bigint::text)`, l.Home)
 	}

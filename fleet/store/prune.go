@@ -1,13 +1,15 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"rouse/agent/history"
 )
@@ -77,23 +79,24 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 	if err != nil {
 		return r, err
 	}
-	if err = s.named(ctx, p.Days, named); err == nil {
-		r.Contents, _, err = s.sweep(ctx, "contents", `count(*), 0`, horizon, named, p.Dry)
+	if err = s.named(ctx, p, named); err == nil {
+		r.Contents, _, err = s.sweep(ctx, "contents", "0", horizon, named, p.Dry)
 	}
 	if err != nil {
 		return r, err
 	}
 	used, err := s.filter(ctx)
 	if err == nil {
-		err = s.rows(ctx, func(row [][]byte) error {
-			if !p.Dry || named.has(row[1]) {
-				used.add(row[0])
+		var sum, content []byte
+		err = s.stream(ctx, `select u, sum from rouse.contents, unnest(chunks) u where tenant = rouse.tenant()`, nil, []any{&sum, &content}, func() error {
+			if !p.Dry || named.has(content) {
+				used.add(sum)
 			}
 			return nil
-		}, `select u, sum from rouse.contents, unnest(chunks) u where tenant = rouse.tenant()`)
+		})
 	}
 	if err == nil {
-		r.Chunks, r.Bytes, err = s.sweep(ctx, "chunks", `count(*), coalesce(sum(octet_length(data)), 0)`, horizon, used, p.Dry)
+		r.Chunks, r.Bytes, err = s.sweep(ctx, "chunks", "coalesce(sum(octet_length(data)), 0)", horizon, used, p.Dry)
 	}
 	if err == nil && !p.Dry {
 		r.Objects, err = s.emptyTrash(ctx, horizon)
@@ -102,11 +105,13 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 }
 
 // named adds what the versions that stay name, one manifest after the other.
-func (s *Store) named(ctx context.Context, days int64, f *filter) error {
-	return s.rows(ctx, func(row [][]byte) error {
-		v, err := history.Parse(row[0])
+func (s *Store) named(ctx context.Context, p Prune, f *filter) error {
+	var manifest []byte
+	return s.stream(ctx, `select manifest from rouse.versions v where home in (select id from rouse.homes where tenant = rouse.tenant())
+			and not ($1 and exists (select from rouse.stale($2) s where s.home = v.home and s.version = v.version))`, []any{p.Dry, p.Days}, []any{&manifest}, func() error {
+		v, err := history.Parse(manifest)
 		if err != nil {
-			return errors.Join(errors.New("a manifest cannot be read, so that nobody knows what it needs; nothing was removed"), err)
+			return fmt.Errorf("a manifest cannot be read, so nobody knows what it needs, and no content was removed: %w", err)
 		}
 		for e := range v.All() {
 			if raw, err := hex.DecodeString(e.Is); e.Kind == history.File && err == nil {
@@ -114,18 +119,23 @@ func (s *Store) named(ctx context.Context, days int64, f *filter) error {
 			}
 		}
 		return nil
-	}, `select manifest from rouse.versions v where home in (select id from rouse.homes where tenant = rouse.tenant())
-		and not exists (select from rouse.stale($1) s where s.home = v.home and s.version = v.version)`, days)
+	})
+}
+
+// stream does something with each row of a query as it comes.
+func (s *Store) stream(ctx context.Context, sql string, args, into []any, do func() error) error {
+	rows, err := s.conn.Query(ctx, sql, args...)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, into, do)
+	}
+	return told(err)
 }
 
 // sweep removes the contents or chunks that were last seen before a time and are not named.
 func (s *Store) sweep(ctx context.Context, table, sizes string, before time.Time, named *filter, dry bool) (n, size int64, err error) {
-	what := `select * from rouse.prune_` + table + `($1, $2) s`
-	if table == "contents" {
-		what = `select s, 0 from rouse.prune_contents($1, $2) s`
-	}
+	what := `select n, size from rouse.prune_` + table + `($1, $2)`
 	if dry {
-		what = `select ` + sizes + ` from rouse.` + table + ` where tenant = rouse.tenant() and sum = any($1) and seen < $2`
+		what = `select count(*), ` + sizes + ` from rouse.` + table + ` where tenant = rouse.tenant() and sum = any($1) and seen < $2`
 	}
 	for last := []byte{}; ; {
 		sums, err := list[[]byte](ctx, s, `select sum from rouse.`+table+` where tenant = rouse.tenant() and sum > $1 and seen < $2 order by sum limit $3`, last, before, page)
@@ -133,33 +143,15 @@ func (s *Store) sweep(ctx context.Context, table, sizes string, before time.Time
 			return n, size, err
 		}
 		last = sums[len(sums)-1]
-		gone := sums[:0]
-		for _, sum := range sums {
-			if !named.has(sum) {
-				gone = append(gone, sum)
-			}
-		}
-		var more, bytes int64
+		gone := slices.DeleteFunc(sums, named.has)
+		var more, freed int64
 		if len(gone) > 0 {
-			err = s.conn.QueryRow(ctx, what, gone, before).Scan(&more, &bytes)
+			err = s.conn.QueryRow(ctx, what, gone, before).Scan(&more, &freed)
 		}
-		if n, size = n+more, size+bytes; err != nil {
+		if n, size = n+more, size+freed; err != nil {
 			return n, size, told(err)
 		}
 	}
-}
-
-// rows does something with each row of a query, as it comes.
-func (s *Store) rows(ctx context.Context, do func([][]byte) error, sql string, args ...any) error {
-	rows, err := s.conn.Query(ctx, sql, args...)
-	if err != nil {
-		return told(err)
-	}
-	defer rows.Close()
-	for rows.Next() && err == nil {
-		err = do(rows.RawValues())
-	}
-	return told(cmp.Or(err, rows.Err()))
 }
 
 // filter remembers hashes in bounded memory. It may take one for another that it was told,

@@ -147,7 +147,8 @@ func TestPrune(t *testing.T) {
 func TestPruneMeanwhile(t *testing.T) {
 	dsn, s := migrated(t)
 	sql(t, dsn, `delete from rouse.versions; update rouse.homes set version = 0`)
-	if url, _ := devtest.Bucket(t); url != "" {
+	url, dir := devtest.Bucket(t)
+	if url != "" {
 		keys(t, devtest.Key, devtest.Secret)
 		must(t, s.SetBucket(t.Context(), url), "")
 	}
@@ -158,14 +159,15 @@ func TestPruneMeanwhile(t *testing.T) {
 	var wg sync.WaitGroup
 	var gone, pushing atomic.Int64
 	pushing.Store(4)
-	for range 2 {
+	for n := range 2 {
 		wg.Go(func() {
 			for pushing.Load() > 0 {
-				r, err := s.Prune(t.Context(), store.Prune{})
-				if err != nil {
+				within, cancel := context.WithTimeout(t.Context(), time.Minute*time.Duration(n)+rand.N(50*time.Millisecond)) // one is killed
+				r, err := s.Prune(within, store.Prune{})
+				if err != nil && within.Err() == nil {
 					t.Error(err)
-					return
 				}
+				cancel()
 				gone.Add(r.Contents)
 			}
 		})
@@ -186,8 +188,18 @@ func TestPruneMeanwhile(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if gone.Load() == 0 {
-		t.Error("nothing went meanwhile")
+	if _, err := s.Prune(t.Context(), store.Prune{}); err != nil || gone.Load() == 0 {
+		t.Errorf("%d contents went meanwhile: %v", gone.Load(), err)
 	}
-	t.Logf("%d contents went meanwhile", gone.Load())
+	var away, trash int
+	c, err := pgx.Connect(t.Context(), dsn)
+	must(t, err, "")
+	defer c.Close(context.Background())
+	must(t, c.QueryRow(t.Context(), `select (select count(*) from rouse.chunks where data is null), (select count(*) from rouse.trash)`).Scan(&away, &trash), "")
+	if url != "" && (trash != 0 || len(files(t, dir)) != away) {
+		t.Errorf("%d objects of %d chunks, %d in trash", len(files(t, dir)), away, trash)
+	}
+	for n := range 4 {
+		must(t, whole(t, s, fmt.Sprint("home", n)), "")
+	}
 }

@@ -189,7 +189,9 @@ func (s *Store) emptyTrash(ctx context.Context, before time.Time) (n int64, err 
 		var sums [][]byte
 		err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 			// Whoever puts one of them there waits for the row, and then does it anew.
-			rows, err := tx.Query(ctx, `select sum from rouse.trash where tenant = rouse.tenant() and seen < $1 order by sum limit 100 for update skip locked`, before)
+			// One that has a row after all stays: of two uploads that put it there one was killed.
+			rows, err := tx.Query(ctx, `select sum from rouse.trash t where tenant = rouse.tenant() and seen < $1
+				and not exists (select from rouse.chunks c where c.tenant = t.tenant and c.sum = t.sum and c.data is null) order by sum limit 100 for update skip locked`, before)
 			if err == nil {
 				sums, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
 			}

@@ -86,6 +86,10 @@ func TestBucket(t *testing.T) {
 	if n := len(files(t, dir)); n != 10 {
 		t.Errorf("%d objects, want the 10 chunks of the large one", n)
 	}
+	sql(t, dsn, `delete from rouse.versions; insert into rouse.trash (sum, seen) select sum, '2020-01-01' from rouse.chunks`) // of uploads that were killed
+	if r, err := s.Prune(ctx, store.Prune{}); err != nil || r.Chunks != 0 || r.Objects != 5 {                                 // five are in the table
+		t.Errorf("prune: %+v: %v", r, err)
+	}
 	for i, want := range [][]byte{large, small, before} {
 		if got, err := read(t, s, sums[i]); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("content %d: %d bytes of %d: %v", i, len(got), len(want), err)

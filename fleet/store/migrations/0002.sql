@@ -197,15 +197,14 @@ begin
 	return n;
 end $$;
 
-create function rouse.prune_contents(sums bytea[], before timestamptz) returns bigint language plpgsql security definer set search_path = '' as $$
-declare n bigint;
+create function rouse.prune_contents(sums bytea[], before timestamptz, out n bigint, out size bigint) language plpgsql security definer set search_path = '' as $$
 begin
 	perform rouse.may_remove(now() - before, interval '1 day');
 	before := least(before, rouse.horizon('0'));
 	delete from rouse.contents where tenant = rouse.tenant() and seen < before and sum in (
 		select c.sum from rouse.contents c where c.tenant = rouse.tenant() and c.sum = any(sums) order by c.sum for update);
 	get diagnostics n = row_count;
-	return n;
+	size := 0;
 end $$;
 
 -- Chunks that lay in the bucket go into trash with their time.
