@@ -154,46 +154,33 @@ func (s *Store) sweep(ctx context.Context, table, sizes string, before time.Time
 	}
 }
 
-// filter remembers hashes in bounded memory. It may take one for another that it was told,
-// about one in 2,000 and more of them past 30 million, so that this is kept; the next time it
-// is mixed up otherwise.
+// filter remembers hashes in bounded memory, a bit each. It takes one in 64 and, past eight
+// million, more for another that it was told, so that this stays; the next time it is mixed
+// up otherwise.
 type filter struct {
 	bits []byte
 	salt uint64
 }
 
-// filter is one for as many contents as there are, two bytes each, at most 64 MiB.
+// filter is one for as many chunks as there are, of 1 to 64 MiB.
 func (s *Store) filter(ctx context.Context) (*filter, error) {
 	var n int64
 	err := s.conn.QueryRow(ctx, `select count(*) from rouse.chunks where tenant = rouse.tenant()`).Scan(&n)
-	size := 64 << 10
-	for size < 64<<20 && int64(size) < 2*n {
-		size *= 2
-	}
-	return &filter{make([]byte, size), rand.Uint64()}, told(err)
+	return &filter{make([]byte, min(max(1<<20, 8*n), 64<<20)), rand.Uint64()}, told(err)
 }
 
-// at are the bits of a hash, whose bytes are as good as random.
-func (f *filter) at(sum []byte) (bits [4]uint64) {
-	var all [32]byte
-	copy(all[:], sum)
-	for i := range bits {
-		x := (binary.LittleEndian.Uint64(all[8*i:]) ^ f.salt) * 0x9e3779b97f4a7c15
-		bits[i] = (x ^ x>>32) % uint64(8*len(f.bits))
-	}
-	return bits
+// at is where the bit of a hash is, whose first bytes are as good as all.
+func (f *filter) at(sum []byte) (at uint64, bit byte) {
+	x := (binary.LittleEndian.Uint64(sum) ^ f.salt) * 0x9e3779b97f4a7c15 >> 16
+	return x / 8 % uint64(len(f.bits)), 1 << (x % 8)
 }
 
 func (f *filter) add(sum []byte) {
-	for _, bit := range f.at(sum) {
-		f.bits[bit/8] |= 1 << (bit % 8)
-	}
+	at, bit := f.at(sum)
+	f.bits[at] |= bit
 }
 
 func (f *filter) has(sum []byte) bool {
-	is := true
-	for _, bit := range f.at(sum) {
-		is = is && f.bits[bit/8]&(1<<(bit%8)) != 0
-	}
-	return is
+	at, bit := f.at(sum)
+	return f.bits[at]&bit != 0
 }

@@ -64,7 +64,7 @@ func (b *bucket) said(what string, err error) error {
 	why, host := "the bucket %s at %s cannot be reached from here: look at the network and, by rouse-fleet doctor, at its address", b.EndpointURL().Host
 	switch r := minio.ToErrorResponse(err); {
 	case r.Code == "NoSuchKey":
-		why = "an object is missing from the bucket %s at %s: restore it there, or take an older version of the home"
+		why = "an object is missing from the bucket %s at %s: restore it there, from a backup"
 	case r.Code == "NoSuchBucket":
 		why = "there is no bucket %s at %s: make it, or name another by rouse-fleet migrate --s3 URL"
 	case r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusUnauthorized:

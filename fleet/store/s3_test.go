@@ -2,13 +2,10 @@ package store_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,15 +13,15 @@ import (
 	"rouse/fleet/store"
 )
 
-// bucket gives the store a bucket, whose objects are files of a folder.
-func bucket(t *testing.T, s *store.Store) (url, dir string) {
+// bucket gives the store a bucket, if there is one, whose objects are files of a folder.
+func bucket(t *testing.T, s *store.Store) (dir string) {
 	t.Helper()
-	if url, dir = devtest.Bucket(t); url == "" {
-		t.Skip("there is no versitygw: name one by ROUSE_FLEET_S3GW")
+	url, dir := devtest.Bucket(t)
+	if url != "" {
+		keys(t, devtest.Key, devtest.Secret)
+		must(t, s.SetBucket(t.Context(), url), "")
 	}
-	keys(t, devtest.Key, devtest.Secret)
-	must(t, s.SetBucket(t.Context(), url), "")
-	return url, dir
+	return dir
 }
 
 func keys(t *testing.T, key, secret string) {
@@ -81,13 +78,16 @@ func TestBucket(t *testing.T) {
 	must(t, err, "")
 	before, large, small := random(3<<20+7), random(9<<20+7), random(1<<20-1)
 	old := add(t, s.Upload(l), before)
-	url, dir := bucket(t, s)
+	dir := bucket(t, s)
+	if dir == "" {
+		t.Skip("there is no versitygw: name one by ROUSE_FLEET_S3GW")
+	}
 	sums := append(add(t, s.Upload(l), large, small, before, large), old...)
 	if n := len(files(t, dir)); n != 10 {
 		t.Errorf("%d objects, want the 10 chunks of the large one", n)
 	}
-	sql(t, dsn, `delete from rouse.versions; insert into rouse.trash (sum, seen) select sum, '2020-01-01' from rouse.chunks`) // of uploads that were killed
-	if r, err := s.Prune(ctx, store.Prune{}); err != nil || r.Chunks != 0 || r.Objects != 5 {                                 // five are in the table
+	sql(t, dsn, `delete from rouse.versions; insert into rouse.trash (sum, seen) select sum, '2020-01-01' from rouse.chunks`)
+	if r, err := s.Prune(ctx, store.Prune{}); err != nil || r.Chunks != 0 || r.Objects != 5 { // five are in the table
 		t.Errorf("prune: %+v: %v", r, err)
 	}
 	for i, want := range [][]byte{large, small, before} {
@@ -95,32 +95,17 @@ func TestBucket(t *testing.T) {
 			t.Errorf("content %d: %d bytes of %d: %v", i, len(got), len(want), err)
 		}
 	}
-	must(t, s.SetBucket(ctx, "off"), "needs contents that are in the bucket")
-	for url, says := range map[string]string{"http://s3.example.com/b": "without TLS: write https", "https://s3.example.com": "want https://endpoint/bucket", "https://a:b@s3.example.com/b": "without keys in it",
-		strings.Replace(url, "/homes", "/other", 1): "there is no bucket other", "http://127.0.0.1:1/homes": "cannot be reached from here"} {
-		must(t, s.SetBucket(ctx, url), says)
-	}
-
 	path := files(t, dir)[0]
 	must(t, os.Truncate(path, 1000), "")
 	_, err = read(t, s, sums[0])
 	must(t, err, "damaged in the bucket homes")
-	must(t, os.Remove(path), "")
-	_, err = read(t, s, sums[0])
-	must(t, err, "an object is missing from the bucket homes")
 
-	for key, says := range map[string]string{devtest.Key: "the keys of this machine are refused", "": "there are no keys for the bucket"} {
-		keys(t, key, key)
-		u, content := open(t, dsn).Upload(l), random(2<<20)
-		_, err := u.Add(ctx, bytes.NewReader(content))
-		if err == nil {
-			err = u.Flush(ctx)
-		}
-		must(t, err, says)
-		sum := sha256.Sum256(content)
-		keys(t, devtest.Key, devtest.Secret)
-		if missing, err := s.Upload(l).Missing(ctx, []string{hex.EncodeToString(sum[:])}); err != nil || len(missing) != 1 {
-			t.Errorf("a content is there whose chunks are not: %v", err)
-		}
+	keys(t, devtest.Key, "wrong")
+	u := open(t, dsn).Upload(l)
+	sum, err := u.Add(ctx, bytes.NewReader(random(2<<20)))
+	must(t, err, "")
+	must(t, u.Flush(ctx), "the keys of this machine are refused")
+	if missing, err := s.Upload(l).Missing(ctx, []string{sum}); err != nil || len(missing) != 1 {
+		t.Errorf("a content is there whose chunks are not: %v", err)
 	}
 }
