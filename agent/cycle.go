@@ -15,6 +15,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/observation"
 )
 
 // cycle is a cycle that runs: what woke, and the conversation about it.
@@ -50,6 +51,7 @@ func (a *Agent) newCycle(w *woken, j dispatcher.Journal, kept string) *cycle {
 		Wishes: dispatcher.Wishes{WakeMin: a.Waking.Min, WakeMax: a.Waking.Max},
 		Shelf: dispatcher.Shelf{
 			Redact: a.Redact, Turn: w.shelf.opener(), Threshold: a.Threshold, MaxAnswer: c.maxAnswer(), Summarise: c.summariser(),
+			Shared: observation.Shared{Dir: w.shelf.memory(), Now: a.Now},
 		},
 	}
 	if a.Sources != nil {

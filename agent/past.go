@@ -224,6 +224,13 @@ func (p *Past) result(step int) (dispatcher.Recorded, error) {
 
 // contents gives an observation of the cycle, which may be gone.
 func (p *Past) contents(id string) (c *observation.Content, err error) {
+	if strings.HasPrefix(id, observation.SharedPrefix) {
+		then := observation.Shared{Dir: p.home.Memory(), Now: func() time.Time { return time.Time{} }}
+		if c, err = then.Get(id); err != nil {
+			p.lacks = fmt.Errorf("a call referred to what another home does not share any more, %s: %w", id, err)
+		}
+		return c, err
+	}
 	if p.store == nil && observation.Exists(p.home.Memory()) {
 		p.store, err = observation.Open(p.home.Memory(), observation.Options{})
 	}

@@ -61,6 +61,14 @@ func (s *shelf) opener() func() (*observation.Turn, error) {
 	return s.turn
 }
 
+// memory is the folder of the store.
+func (s *shelf) memory() string {
+	if s == nil {
+		return ""
+	}
+	return s.dir
+}
+
 // collect opens the store where that is due for what has expired there.
 func (s *shelf) collect(now time.Time) {
 	if observation.Due(s.dir, s.opt.TTL, now) {

@@ -256,6 +256,7 @@ func (d *Dispatcher) run(ctx context.Context, tool tools.Tool, call tools.Call, 
 		o.from = came(res)
 		return res
 	})
+	d.shelved = d.shelved || o.Tool == readName && o.OK // as [Dispatcher.again] has it
 }
 
 // record journals an action that is not a tool; err, if it is for the model to

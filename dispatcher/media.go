@@ -129,10 +129,7 @@ var errNoStore = errors.New("there is no store of observations")
 
 // parkBytes puts a content of its own into the store.
 func (s *Shelf) parkBytes(step int, from string, data []byte) (id string, err error) {
-	if s.Turn == nil {
-		return "", errNoStore
-	}
-	turn, err := s.Turn()
+	turn, err := s.begun()
 	if err != nil {
 		return "", err
 	}
@@ -158,10 +155,7 @@ const memoryStays = 30 * 24 * time.Hour
 // its versions, also in later cycles.
 func (d *Dispatcher) ParkState(from, text string) (id string, err error) {
 	return d.park(0, from, []byte(text), func(step int, from string, data []byte) (string, error) {
-		if d.Turn == nil {
-			return "", errNoStore
-		}
-		turn, err := d.Turn()
+		turn, err := d.begun()
 		if err != nil {
 			return "", err
 		}

@@ -46,7 +46,7 @@ func (d *Dispatcher) takeNote(o *Observation) error {
 // resolveText puts the values of references into a text of the model's own; why
 // that cannot be done is for the model to read.
 func (d *Dispatcher) resolveText(said string) (text, refused string) {
-	r := &resolver{lookup: d.lookup}
+	r := &resolver{lookup: d.lookup, shared: d.shared}
 	text = asText(r.text(said))
 	if r.err != nil {
 		return "", tools.NoteParam + ": " + r.err.Error()

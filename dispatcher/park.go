@@ -127,7 +127,7 @@ func (s *Shelf) tellUnparked(o *Observation) {
 
 // resolve puts the values of earlier steps in the place of references.
 func (d *Dispatcher) resolve(tool tools.Tool, o *Observation) (*resolver, json.RawMessage, error) {
-	r := &resolver{tool: tool, lookup: d.lookup, streams: map[string]io.ReadCloser{}}
+	r := &resolver{tool: tool, lookup: d.lookup, shared: d.shared, streams: map[string]io.ReadCloser{}}
 	args := r.resolve(o.Args)
 	if r.err != nil {
 		r.close()
@@ -163,6 +163,30 @@ func (d *Dispatcher) lookup(step int, path []string) (referred, error) {
 	}
 	v, err := field(fields, path)
 	return referred{value: v}, err
+}
+
+// shared finds what a reference to something names that another home shares. The cycle has
+// its origins from then on, before anything is decided about the call.
+func (d *Dispatcher) shared(id string, path []string) (referred, error) {
+	c, err := d.get(observation.SharedPrefix + id)
+	if err != nil {
+		return referred{}, err
+	}
+	defer c.Close()
+	from := c.From
+	if d.Past != nil {
+		then, _ := d.Past(d.step)
+		from = then.From
+	} else if d.Watch == nil {
+		from = nil
+	}
+	if err := d.Learn(d.step, from); err != nil {
+		return referred{}, err
+	}
+	if path[0] != "content" {
+		return referred{}, fmt.Errorf("there is no %s: write {{%s.content}}", path[0], c.ID)
+	}
+	return d.content(Observation{ScratchpadID: c.ID, SizeBytes: c.Bytes}, path[1:])
 }
 
 // addMetadata puts the metadata that were parked with a content in the place of

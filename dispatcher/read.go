@@ -79,7 +79,9 @@ func (s *Shelf) read(ctx context.Context, _ tools.Call, a readArgs) tools.Result
 	defer c.Close()
 	a.most, a.alone, a.hide = s.maxAnswer(), s.Alone, s.Redact
 	res, err := readContent(ctx, c, a)
-	res.Read = []string{c.Turn}
+	if res.From = c.From; len(c.From) == 0 {
+		res.Read = []string{c.Turn}
+	}
 	if err != nil {
 		return tools.Fail("%s", s.Redact.String(err.Error()))
 	}
@@ -143,7 +145,11 @@ func searchable(c *observation.Content, a readArgs) error {
 func tooLarge(c *observation.Content, a readArgs) error {
 	other := ""
 	if !a.alone {
-		other = fmt.Sprintf(`, or pass it to another tool as "{{step%d.content}}"`, c.Step)
+		of := fmt.Sprintf("step%d", c.Step)
+		if len(c.From) > 0 {
+			of = c.ID
+		}
+		other = fmt.Sprintf(`, or pass it to another tool as "{{%s.content}}"`, of)
 	}
 	return fmt.Errorf("the content has %d bytes, an answer at most %d: use grep to find, lines or range to read on, json to query%s", c.Bytes, a.most, other)
 }
@@ -200,7 +206,7 @@ func (s *Shelf) keep(_ context.Context, _ tools.Call, a keepArgs) tools.Result {
 			return tools.Fail("ttl %q: write a length of time up to %s, such as 24h", a.TTL, keepMost)
 		}
 	}
-	turn, err := s.Turn()
+	turn, err := s.begun()
 	if err == nil {
 		err = turn.Keep(a.ID, a.Label, ttl)
 	}

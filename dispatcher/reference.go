@@ -25,9 +25,9 @@ const maxMedia = 8 << 20
 
 // referenceForm finds references, also those that are not written well, so that
 // they are reported and not taken for text.
-var referenceForm = lazy.Regexp{Expr: `\{\{\s*step([0-9]+)([^{}]*)\}\}`}
+var referenceForm = lazy.Regexp{Expr: `\{\{\s*(?:step([0-9]+)|fleet:([0-9a-f]{16}))([^{}]*)\}\}`}
 
-// referencePath is the part of a reference behind the step's number.
+// referencePath is the part of a reference behind the step's number or the id.
 var referencePath = lazy.Regexp{Expr: `^(\.[A-Za-z0-9_-]+)+\s*$`}
 
 // referred is what a reference stands for.
@@ -40,11 +40,12 @@ type referred struct {
 }
 
 // resolver puts the values of earlier steps in the place of references such as
-// {{step3.content}} in the arguments of one call. It looks at each text once:
+// {{step3.content}} in the arguments of one call, and what other homes share. It looks at each text once:
 // what a reference brought in is never looked at again.
 type resolver struct {
 	tool    tools.Tool
 	lookup  func(step int, path []string) (referred, error)
+	shared  func(id string, path []string) (referred, error) // of what other homes share
 	streams map[string]io.ReadCloser
 	spliced int
 	media   int64
@@ -206,11 +207,17 @@ func (r *resolver) read(found referred) any {
 func (r *resolver) find(ref string) (referred, bool) {
 	m := referenceForm.Get().FindStringSubmatch(ref)
 	step, err := strconv.Atoi(m[1])
-	if err != nil || !referencePath.Get().MatchString(m[2]) {
+	if err != nil && m[2] == "" || !referencePath.Get().MatchString(m[3]) {
 		r.fail("%s: write a reference as {{step3.content}}, a step and a field of its result", ref)
 		return referred{}, false
 	}
-	found, err := r.lookup(step, strings.Split(strings.TrimSpace(m[2])[1:], "."))
+	path := strings.Split(strings.TrimSpace(m[3])[1:], ".")
+	var found referred
+	if m[2] != "" {
+		found, err = r.shared(m[2], path)
+	} else {
+		found, err = r.lookup(step, path)
+	}
 	if err != nil {
 		r.fail("%s: %v", ref, err)
 		return referred{}, false

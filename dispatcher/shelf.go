@@ -19,6 +19,8 @@ type Shelf struct {
 	// Turn gives the place where large observations are kept, and opens it when
 	// it is first asked; nil keeps none.
 	Turn func() (*observation.Turn, error)
+	// Shared is what other homes share with this one.
+	Shared observation.Shared
 	// Contents, unless nil, gives what is there in a cycle that is run again.
 	Contents func(id string) (*observation.Content, error)
 	// Summarise, unless nil, asks a model to sum up a text that a tool gave back.
@@ -66,11 +68,22 @@ func (s *Shelf) get(id string) (*observation.Content, error) {
 	if s.Contents != nil {
 		return s.Contents(id)
 	}
-	turn, err := s.Turn()
+	if strings.HasPrefix(id, observation.SharedPrefix) {
+		return s.Shared.Get(id)
+	}
+	turn, err := s.begun()
 	if err != nil {
 		return nil, err
 	}
 	return turn.Get(id)
+}
+
+// begun is the place where the cycle's own are.
+func (s *Shelf) begun() (*observation.Turn, error) {
+	if s.Turn == nil {
+		return nil, errNoStore
+	}
+	return s.Turn()
 }
 
 // open gives the reader of what is there.

@@ -14,6 +14,7 @@ import (
 	"rouse/internal/text"
 	"rouse/journal"
 	"rouse/scratchpad"
+	"rouse/scratchpad/observation"
 	"rouse/scratchpad/origin"
 	"rouse/tools"
 )
@@ -50,10 +51,15 @@ func (d *Dispatcher) Offered() []tools.Tool {
 		tools.Tool{Name: "update_scratchpad", Description: strings.TrimSpace(updateText), Raw: updateSchema},
 		tools.Tool{Name: "done", Description: strings.TrimSpace(doneText), Raw: doneSchema},
 	)
-	if d.shelved || d.Kept {
+	if d.reads() {
 		list = append(list, d.shelfTools()...)
 	}
 	return list
+}
+
+// reads says that there is something to read, or that the memory names what another home shares.
+func (d *Dispatcher) reads() bool {
+	return d.shelved || d.Kept || d.State != nil && d.State.Mentions(observation.NamesShared)
 }
 
 // Find gives a tool that is offered.
@@ -61,7 +67,7 @@ func (d *Dispatcher) Find(name string) (tools.Tool, bool) {
 	if t, ok := d.Tools.Find(name); ok {
 		return t, true
 	}
-	if d.shelved || d.Kept {
+	if d.reads() {
 		for _, t := range d.shelfTools() {
 			if t.Name == name {
 				return t, true
@@ -81,11 +87,12 @@ func (d *Dispatcher) Repairable(tool string) bool {
 // update is the branch of update_scratchpad: completed_tasks extends, every
 // other key replaces. It changes all keys or none.
 func (d *Dispatcher) update(o *Observation) error {
-	takes := tools.Tool{}
-	if d.outside() { // which is not to become a task unread
-		takes.Verbatim = []string{"current_task", "pending_actions", "completed_tasks"}
+	was := d.outside()
+	r, args, err := d.resolve(d.tasks(), o)
+	if err == nil && !was && d.outside() { // since it refers to what another home shares
+		r.close()
+		r, args, err = d.resolve(d.tasks(), o)
 	}
-	r, args, err := d.resolve(takes, o)
 	if err != nil {
 		return refusef("%v; nothing was changed", err)
 	}
@@ -121,6 +128,14 @@ func (d *Dispatcher) update(o *Observation) error {
 	}
 	o.Content = strings.Join(said, "; ")
 	return nil
+}
+
+// tasks are what no text from outside may become unread.
+func (d *Dispatcher) tasks() (takes tools.Tool) {
+	if d.outside() {
+		takes.Verbatim = []string{"current_task", "pending_actions", "completed_tasks"}
+	}
+	return takes
 }
 
 // updates are the changes that update_scratchpad is called for, and the wish.

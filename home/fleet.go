@@ -17,13 +17,19 @@ import (
 // for this machine alone, and what is made anew where it is not there.
 var stays = []string{".env", "vault.age", "vault.key", "logs/fleet.json", "logs/search.db", "logs/search.db-journal"}
 
+// shared is the folder of what other homes of a fleet share with this one, which its worker lays.
+const shared = "scratchpad/fleet"
+
+// Shared is that folder.
+func (h Home) Shared() string { return filepath.Join(h.Dir, shared) }
+
 // Staying are the names of what never leaves the machine of a home, for people.
-func Staying() []string { return append(slices.Clone(stays), "notebooks/*/venv*") }
+func Staying() []string { return append(slices.Clone(stays), shared, "notebooks/*/venv*") }
 
 // Stays says of a path in the home, with slashes, that it never leaves the machine.
 func (h Home) Stays(path string) bool {
 	parts := strings.Split(path, "/")
-	return slices.Contains(stays, path) || len(parts) == 3 && parts[0] == "notebooks" && strings.HasPrefix(parts[2], "venv")
+	return slices.Contains(stays, path) || path == shared || strings.HasPrefix(path, shared+"/") || len(parts) == 3 && parts[0] == "notebooks" && strings.HasPrefix(parts[2], "venv")
 }
 
 // Moves says of a path in the home that the file there may change though no cycle

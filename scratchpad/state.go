@@ -17,6 +17,7 @@ package scratchpad
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 
 	"gopkg.in/yaml.v3"
 )
@@ -145,6 +146,27 @@ func (s *State) str(key string) string {
 	v, _ := s.Value(key)
 	t, _ := v.(string)
 	return t
+}
+
+// Mentions says whether a text of the state is one that is looked for.
+func (s *State) Mentions(is func(string) bool) bool {
+	return slices.ContainsFunc(s.entries, func(e entry) bool { return mentions(e.value, is) })
+}
+
+func mentions(v any, is func(string) bool) bool {
+	switch v := v.(type) {
+	case string:
+		return is(v)
+	case []any:
+		return slices.ContainsFunc(v, func(v any) bool { return mentions(v, is) })
+	case map[string]any:
+		for _, v := range v {
+			if mentions(v, is) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Large reports whether the file that was read is so large, [LargeBytes] or

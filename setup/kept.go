@@ -53,6 +53,11 @@ func (s *Setup) Store(look bool) (*observation.Store, error) {
 	return observation.Open(s.Home.Memory(), o)
 }
 
+// Shared is what other homes of a fleet share with this one.
+func (s *Setup) Shared() *observation.Shared {
+	return &observation.Shared{Dir: s.Home.Memory(), Now: s.Now}
+}
+
 // Search finds what the home's cycles wrote and did.
 func (s *Setup) Search() search.Index {
 	return search.Index{Home: s.Home, Redact: s.Hidden(), Now: s.Now}

@@ -62,9 +62,13 @@ func (s *Sources) Watch(t tools.Tool, call tools.Call) func(tools.Result) []stri
 		for _, read := range r.Read {
 			from = from.With(s.read(read)...)
 		}
-		for _, host := range r.From {
-			if t.Source == "" {
-				from = from.With(t.Name + " " + host)
+		for _, place := range r.From {
+			switch {
+			case t.Source != "":
+			case t.Name == "scratchpad_read": // of what another home shares, which says so itself
+				from = from.With(place)
+			default:
+				from = from.With(t.Name + " " + place)
 			}
 		}
 		if process { // what came meanwhile

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ func (a *app) newObservationList() *cobra.Command {
 			}
 			err := a.inStore(func(s *observation.Store, _ []string) error { return a.listObservations(s, cycle, all) })(c, args)
 			if errors.Is(err, setup.ErrNoObservations) {
-				return printList[observation.Entry](a, nil, err.Error(), nil)
+				return a.printObservations(nil)
 			}
 			return err
 		},
@@ -72,6 +73,12 @@ func (a *app) listObservations(s *observation.Store, cycle string, all bool) (er
 	if err != nil {
 		return err
 	}
+	return a.printObservations(list)
+}
+
+// printObservations prints them with what other homes of a fleet share with this one.
+func (a *app) printObservations(list []observation.Entry) error {
+	list = append(list, a.setup.Shared().List()...)
 	hide := a.setup.Hidden()
 	for i := range list {
 		list[i].Hide(hide)
@@ -82,6 +89,10 @@ func (a *app) listObservations(s *observation.Store, cycle string, all bool) (er
 		if e.Label != "" {
 			label = "  " + out.paint(yellow, "kept: "+text.Line(e.Label, 60))
 		}
+		if len(e.From) > 0 {
+			return fmt.Sprintf("%s  from %s  %s %s %d bytes %d lines  until %s", out.paint(bold, e.ID), text.Line(e.From[len(e.From)-1], 60),
+				text.Line(e.Executor, 14), e.Kind, e.Bytes, e.Lines, e.Expires.Format("2006-01-02 15:04:05"))
+		}
 		return fmt.Sprintf("%s  %s  step %-3d %-14s %-6s %12d bytes %9d lines  %s%s", out.paint(bold, e.ID), e.Turn, e.Step,
 			text.Line(e.Executor, 14), e.Kind, e.Bytes, e.Lines, e.Created.Format("2006-01-02 15:04:05"), label)
 	})
@@ -89,8 +100,8 @@ func (a *app) listObservations(s *observation.Store, cycle string, all bool) (er
 
 // inContent runs a verb with the observation that its first argument names.
 func (a *app) inContent(run func(c *observation.Content, args []string) error) runner {
-	return a.inStore(func(s *observation.Store, args []string) error {
-		c, err := s.Get(args[0])
+	read := func(get func(id string) (*observation.Content, error), args []string) error {
+		c, err := get(args[0])
 		if err != nil {
 			return fmt.Errorf("observation %s: %w", text.Line(args[0], 40), err)
 		}
@@ -99,7 +110,14 @@ func (a *app) inContent(run func(c *observation.Content, args []string) error) r
 			return usage(err)
 		}
 		return err
-	})
+	}
+	own := a.inStore(func(s *observation.Store, args []string) error { return read(s.Get, args) })
+	return func(c *cobra.Command, args []string) error {
+		if !strings.HasPrefix(args[0], observation.SharedPrefix) {
+			return own(c, args)
+		}
+		return in(a.open, func(s *setup.Setup, args []string) error { return read(s.Shared().Get, args) })(c, args)
+	}
 }
 
 func (a *app) newObservationKeep() *cobra.Command {

@@ -25,7 +25,7 @@ const (
 // goroutine, and must be closed.
 type Content struct {
 	Entry
-	s     *Store
+	s     *Store // nil for what another home shares, whose index is all in page
 	small []byte // of one without a file
 	file  *os.File
 	page  []chunk // the page of the index that was read last
@@ -86,7 +86,7 @@ func (c *Content) Total(u Unit) int64 {
 // readPage reads the page of the index that holds the chunk where x of a column
 // is. The columns are byte, rune, line and k.
 func (c *Content) readPage(column string, x int64) error {
-	if c.file == nil {
+	if c.file == nil || c.s == nil {
 		return nil
 	}
 	var p page
@@ -155,7 +155,7 @@ func (p place) at(u Unit) int64 {
 // chunk gives what the index says of chunk k; false after the last.
 func (c *Content) chunk(k int) (chunk, bool, error) {
 	if k < c.first || k >= c.first+len(c.page) {
-		if c.file == nil {
+		if c.file == nil || c.s == nil {
 			return chunk{}, false, nil
 		}
 		if err := c.readPage("k", int64(k)); err != nil {

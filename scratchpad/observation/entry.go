@@ -29,8 +29,8 @@ const (
 
 // Entry is what is known of one observation.
 type Entry struct {
-	// ID is 16 hexadecimal characters that cannot be guessed; "" if the entry
-	// was not stored.
+	// ID is 16 hexadecimal characters that cannot be guessed, behind [SharedPrefix] of
+	// what another home shares; "" if the entry was not stored.
 	ID       string `json:"id"`
 	Turn     string `json:"turn_id"`
 	Step     int    `json:"step_num"`
@@ -52,6 +52,8 @@ type Entry struct {
 	Expires  time.Time       `json:"expires_at,omitzero"` // zero before the turn has ended
 	Label    string          `json:"label,omitempty"`     // of one that is kept
 	Stored   int64           `json:"stored_bytes"`
+	// From are the origins of what another home shares.
+	From []string `json:"origins,omitempty"`
 
 	n     int64
 	valid bool // UTF-8
