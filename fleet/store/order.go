@@ -31,12 +31,12 @@ func (s *Store) Order(ctx context.Context, name string, argv []string, input []b
 
 // Orders are those of a home that are not done, the oldest first.
 func (s *Store) Orders(ctx context.Context, home int64) ([]Order, error) {
-	return s.orders(ctx, `where home = $1 and done is null order by id`, home)
+	return s.orders(ctx, `input`, `where home = $1 and done is null order by id`, home)
 }
 
 // OrderOf is one by its id, or [ErrNone].
 func (s *Store) OrderOf(ctx context.Context, id int64) (o Order, err error) {
-	all, err := s.orders(ctx, `where id = $1`, id)
+	all, err := s.orders(ctx, `input`, `where id = $1`, id)
 	if err == nil && len(all) == 0 {
 		err = ErrNone
 	}
@@ -46,8 +46,8 @@ func (s *Store) OrderOf(ctx context.Context, id int64) (o Order, err error) {
 	return all[0], nil
 }
 
-func (s *Store) orders(ctx context.Context, where string, args ...any) ([]Order, error) {
-	rows, err := s.conn.Query(ctx, `select id, home, made, by, argv, input, done, exit, said from rouse.orders `+where, args...)
+func (s *Store) orders(ctx context.Context, input, where string, args ...any) ([]Order, error) {
+	rows, err := s.conn.Query(ctx, `select id, home, made, by, argv, `+input+`, done, exit, said from rouse.orders `+where, args...)
 	if err != nil {
 		return nil, told(err)
 	}

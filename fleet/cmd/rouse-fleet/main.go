@@ -28,11 +28,11 @@ type app struct {
 
 // verbs are all of them, in the order of the help.
 func (a *app) verbs() []verb {
-	return []verb{
+	return append([]verb{
 		a.devVerb(), a.migrateVerb(), a.doctorVerb(), a.pruneVerb(), a.limitVerb(),
 		a.pushVerb(), a.pullVerb(),
-		a.listVerb(), a.statusVerb(),
-	}
+		a.listVerb(), a.statusVerb(), a.moveVerb(), a.drainVerb(),
+	}, a.orderVerbs()...)
 }
 
 // usage is an error that the user mends by calling or configuring otherwise.

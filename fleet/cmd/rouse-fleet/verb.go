@@ -21,7 +21,7 @@ Each verb has a help of its own. What never leaves a machine: %s.
 The store is --dsn, else $ROUSE_FLEET_DSN, else the one line of %s in the
 user's folder of configuration. A try begins with rouse-fleet dev: it says its DSN.
 
-Exit codes: 0, 1 failed, 2 usage or configuration, 75 the home is awake, 130 or 143 a signal.
+Exit codes: 0, 1 failed, 2 usage or configuration, 75 the home is awake or an order not done yet, 130 or 143 a signal.
 
 %s`
 
