@@ -15,7 +15,7 @@ import (
 
 // stays are the files that never leave their machine: what holds keys, what was made
 // for this machine alone, and what is made anew where it is not there.
-var stays = []string{".env", "vault.age", "vault.key", "logs/fleet.json", "logs/search.db", "logs/search.db-journal"}
+var stays = []string{".env", "vault.age", "vault.key", "logs/fleet.json", "logs/fleet.new", "logs/fleet.manifest", "logs/search.db", "logs/search.db-journal"}
 
 // shared is the folder of what other homes of a fleet share with this one, which its worker lays.
 const shared = "scratchpad/fleet"
@@ -41,6 +41,12 @@ func (h Home) Moves(path string) bool {
 
 // Pushed tells which home of which fleet this one is.
 func (h Home) Pushed() string { return filepath.Join(h.Logs(), "fleet.json") }
+
+// Seen is how a worker of a fleet last saw the home.
+func (h Home) Seen() string { return filepath.Join(h.Logs(), "fleet.manifest") }
+
+// Pushing is what is to become [Home.Pushed].
+func (h Home) Pushing() string { return filepath.Join(h.Logs(), "fleet.new") }
 
 // inFleet stands between the version of a home and its name in the fleet that wakes it
 // instead of this machine. It is in the file that each wake reads anyway, and which

@@ -40,6 +40,9 @@ type record struct {
 	Fleet string `json:"fleet"`
 	Name  string `json:"name"`
 	Epoch int64  `json:"epoch"`
+
+	Version int    `json:"version,omitempty"` // that a worker's folder is, but for its stage
+	Stage   string `json:"stage,omitempty"`
 }
 
 func recordOf(h home.Home) (r record) {
@@ -69,18 +72,27 @@ func look(h home.Home, was *history.Version) (*history.Version, error) {
 // count adds the files of a version to the report; what cannot be taken along is an error
 // but for what has no content anywhere.
 func (r *Report) count(v *history.Version) error {
+	if out := r.tally(v); out != nil {
+		return fmt.Errorf("%s cannot be taken along: %s", text.Quoted(out.Path), out.Is)
+	}
+	return nil
+}
+
+// tally is count that gives the last of what cannot be taken along, if any.
+func (r *Report) tally(v *history.Version) (out *history.Entry) {
 	r.Files, r.Bytes, r.Left = 0, 0, nil
 	for e := range v.All() {
 		switch {
 		case e.Kind == history.File:
 			r.Files, r.Bytes = r.Files+1, r.Bytes+e.Size
-		case e.Kind == history.Out && slices.Contains([]string{"a socket", "a FIFO", "a device"}, e.Is):
-			r.Left = append(r.Left, fmt.Sprintf("%s (%s)", e.Path, e.Is))
 		case e.Kind == history.Out:
-			return fmt.Errorf("%s cannot be taken along: %s", text.Quoted(e.Path), e.Is)
+			r.Left = append(r.Left, fmt.Sprintf("%s (%s)", e.Path, e.Is))
+			if !slices.Contains([]string{"a socket", "a FIFO", "a device"}, e.Is) {
+				out = &e
+			}
 		}
 	}
-	return nil
+	return out
 }
 
 // changed names what differs in two versions, up to five.
@@ -93,8 +105,8 @@ func changed(a, b *history.Version, but func(history.Change) bool) string {
 	return fmt.Sprintf("%s: %s", text.Count(len(list), "file"), names)
 }
 
-// inside refuses a home of which a part is elsewhere.
-func inside(h home.Home, workspace string) error {
+// Inside refuses a home of which a part is elsewhere.
+func Inside(h home.Home, workspace string) error {
 	for _, dir := range []string{h.Memory(), h.Logs(), workspace} {
 		if rel, err := filepath.Rel(home.Resolved(h.Dir), home.Resolved(dir)); err != nil || !filepath.IsLocal(rel) {
 			return fmt.Errorf("%s is outside of the home, and only what is in it goes into a fleet: move it in", dir)

@@ -9,12 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"rouse/agent/history"
 	"rouse/fleet/store"
@@ -213,11 +210,7 @@ func (p *pull) fill(ctx context.Context, dir string) error {
 	}
 	p.Report.Version = version
 	in := home.Home{Dir: dir}
-	err = cmp.Or(os.MkdirAll(in.Logs(), 0o700), record{p.s.ID, p.Name, l.Epoch}.write(in))
-	for _, e := range slices.Backward(slices.Collect(v.All())) { // what is in a folder before it
-		if t := unix.NsecToTimespec(e.Mod); err == nil && (e.Kind == history.Folder || e.Kind == history.Link) {
-			err = unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(dir, filepath.FromSlash(e.Path)), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
-		}
-	}
+	err = cmp.Or(os.MkdirAll(in.Logs(), 0o700), record{Fleet: p.s.ID, Name: p.Name, Epoch: l.Epoch}.write(in))
+	err = cmp.Or(err, timed(dir, v))
 	return err
 }

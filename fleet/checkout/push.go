@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,13 +17,14 @@ import (
 	"rouse/fleet/store"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/vault"
 )
 
 // Push takes a home into the fleet, under a name or, with "", that of before or of its
 // folder. It fails with [home.ErrAwake] while a cycle is awake.
 func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Report, err error) {
 	c, err := config.Load(h.Config(), os.Getenv)
-	if err = cmp.Or(err, inside(h, h.Folder(cmp.Or(c.Workspace, h.Dir))), h.MakeFolders(disk.OS{})); err != nil {
+	if err = cmp.Or(err, Inside(h, h.Folder(cmp.Or(c.Workspace, h.Dir))), h.MakeFolders(disk.OS{})); err != nil {
 		return r, err
 	}
 	defer func(began time.Time) { err = cmp.Or(err, home.GiveBack(h.Dir, began)) }(time.Now())
@@ -47,7 +49,7 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 		err = r.count(v)
 	}
 	if err == nil {
-		r.Sent, err = upload(ctx, s.Upload(store.Lease{Home: at.ID, Epoch: rec.Epoch}), h, v)
+		r.Sent, err = upload(ctx, s.Upload(store.Lease{Home: at.ID, Epoch: rec.Epoch}), h, slices.Collect(v.All()))
 	}
 	if err != nil {
 		return r, err
@@ -63,7 +65,7 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 		return r, err
 	}
 	r.Version = at.Version + 1
-	err = s.Commit(ctx, store.Lease{Home: at.ID, Epoch: rec.Epoch}, store.Version{Manifest: manifest, Maker: holder(h.Dir), Files: r.Files, Bytes: r.Bytes})
+	err = s.Commit(ctx, store.Lease{Home: at.ID, Epoch: rec.Epoch}, store.Version{Manifest: manifest, Maker: holder(h.Dir), Files: r.Files, Bytes: r.Bytes, Keys: KeysIn(h.Env())})
 	if errors.Is(err, store.ErrLost) {
 		return r, cmp.Or(h.Mark(disk.OS{}, ""), lost(at))
 	}
@@ -91,7 +93,7 @@ func begin(ctx context.Context, s *store.Store, h home.Home, rec *record, name s
 		if at.Version > 0 || at.Holder != holder(h.Dir) {
 			return at, fmt.Errorf("the fleet has a home %s already, and this folder is not where it was pulled to: pull that one, or push this under another --name", name)
 		}
-		*rec = record{s.ID, name, at.Epoch}
+		*rec = record{Fleet: s.ID, Name: name, Epoch: at.Epoch}
 		return at, rec.write(h)
 	}
 	if rec.Fleet != s.ID {
@@ -128,12 +130,23 @@ func forgotten(ctx context.Context, s *store.Store, at store.Home, epoch int64) 
 	return err
 }
 
+// KeysIn are the names of what a .env holds, in their order.
+func KeysIn(path string) []string {
+	keys := []string{}
+	list, _ := vault.ReadEnv(path) // who wakes a home says what is wrong with it
+	for _, v := range list {
+		keys = append(keys, v.Name)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // names are what fits into a command line and the mark.
 const names = `^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`
 
-// upload sends the contents of a version that the store does not have.
-func upload(ctx context.Context, u *store.Upload, h home.Home, v *history.Version) (sent int64, err error) {
-	files := slices.DeleteFunc(slices.Collect(v.All()), func(e history.Entry) bool { return e.Kind != history.File })
+// upload sends the contents of files that the store does not have.
+func upload(ctx context.Context, u *store.Upload, h home.Home, files []history.Entry) (sent int64, err error) {
+	files = slices.DeleteFunc(files, func(e history.Entry) bool { return e.Kind != history.File })
 	for some := range slices.Chunk(files, 1000) {
 		sums := make([]string, len(some))
 		for i, e := range some {
@@ -153,15 +166,25 @@ func upload(ctx context.Context, u *store.Upload, h home.Home, v *history.Versio
 	return u.Sent, err
 }
 
+// moving says that a file changed while the home was sent.
+type moving struct{ path string }
+
+func (m *moving) Error() string {
+	return m.path + " changed while the home was pushed, and it stays here: try again when nobody writes there"
+}
+
 func add(ctx context.Context, u *store.Upload, path, sum string) error {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &moving{path}
+	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	is, err := u.Add(ctx, f)
 	if err == nil && is != sum {
-		err = fmt.Errorf("%s changed while the home was pushed, and it stays here: try again when nobody writes there", path)
+		err = &moving{path}
 	}
 	return err
 }

@@ -28,6 +28,7 @@ var rules = map[string][]string{
 	"":                       {},
 	"cmd/rouse":              {"", "desk", "page", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
 	"fleet":                  {"agent", "home", "internal"},
+	"fleet/worker":           {"fleet", "setup", "agent", "home", "internal"},
 	"desk":                   {"internal"},
 	"page":                   {"setup", "agent", "home", "journal", "scratchpad", "internal"},
 	"setup":                  {"", "agent", "dispatcher", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
