@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -73,12 +72,13 @@ func TestDisk(t *testing.T) {
 		t.Errorf("%d frames", len(lines))
 	}
 	must(t, Restore(copied, lines))
-	want, err := Whole(dir)
-	must(t, err)
-	if got, err := Whole(copied); err != nil || len(want) != 3 || !reflect.DeepEqual(got, want) {
-		t.Errorf("restored %d files, want %d as they are: %v", len(got), len(want), err)
+	for _, name := range []string{ledger, journal, "/logs/spend.jsonl"} {
+		want, err := os.ReadFile(dir + name)
+		must(t, err)
+		if got, err := os.ReadFile(copied + name); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %.60q, want %.60q: %v", name, got, want, err)
+		}
 	}
-	must(t, Restore(copied, want))
 	if names, _ := filepath.Glob(copied + "/logs/*"); len(names) != 3 {
 		t.Errorf("there is %q", names)
 	}

@@ -89,24 +89,3 @@ func unslept(name string) error {
 	}
 	return cmp.Or(f.Truncate(size-int64(len(last))), f.Sync(), f.Close())
 }
-
-// Whole is what of a home in dir lines follow on: the ledgers and the newest journal as
-// they are. A worker that goes on in a folder in which a cycle was killed, or a verb was
-// run without a mirror, hands it on first: nobody has the ends of these files.
-func Whole(dir string) (lines []Line, err error) {
-	h := home.Home{Dir: dir}
-	ids, err := h.Cycles(1)
-	names := []string{h.Slots(), h.Spend()}
-	for _, id := range ids {
-		names = append(names, h.Journal(id))
-	}
-	for _, name := range names {
-		data, failed := disk.ReadSmall(name, maxBytes)
-		if failed == nil {
-			lines = append(lines, Line{Path: filepath.ToSlash(h.Rel(name)), Whole: true, Data: data})
-		} else if !errors.Is(failed, fs.ErrNotExist) {
-			err = cmp.Or(err, fmt.Errorf("%s: %w", h.Rel(name), failed))
-		}
-	}
-	return lines, err
-}
