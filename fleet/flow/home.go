@@ -8,7 +8,7 @@ import (
 
 // Next is what a visit says of the one after it.
 type Next struct {
-	At    time.Time // when it is due; the zero value is at once
+	At    time.Time // when it is due; the zero time is never, unless a signal comes
 	Gone  bool      // the home is no longer in the fleet: pulled, or removed
 	Needs []string  // labels of the worker that may do it
 }
@@ -17,7 +17,8 @@ type Next struct {
 type Input struct {
 	Name  string
 	Next  Next
-	Early int // visits in a row that were over at once, and after which one is due again at once
+	Due   bool // a visit is due whatever Next says: the first one, or one for a signal
+	Early int  // visits in a row that were over at once, and after which one is due again at once
 }
 
 // Signal wakes a home. Any number of them while a visit runs is one more visit.
@@ -47,27 +48,31 @@ func Home(ctx workflow.Context, in Input) error {
 // take takes the signals that came, of which the visit that follows at once is the answer.
 func (in *Input) take(signals workflow.ReceiveChannel) (any bool) {
 	for s := (Signal{}); signals.ReceiveAsync(&s); any = true {
-		in.Next, in.Early = Next{Needs: s.Needs}, 0
+		in.Next, in.Due, in.Early = Next{Needs: s.Needs}, true, 0
 	}
 	return any
 }
 
 // wait waits until the next visit is due.
 func (in *Input) wait(ctx workflow.Context, signals workflow.ReceiveChannel) {
-	if in.take(signals) {
-		return
-	}
 	due := in.Next.At.Sub(workflow.Now(ctx))
-	if in.Early > 0 {
-		due = max(due, time.Second<<min(in.Early-1, 6)) // a worker's clock may be behind
+	if in.Due {
+		due = 0
 	}
-	if due <= 0 {
-		return
+	if in.Early > burst {
+		due = max(due, time.Second<<min(in.Early-burst-1, 6))
 	}
 	timed, cancel := workflow.WithCancel(ctx)
 	defer cancel()
-	for timer := workflow.NewTimer(timed, due); !timer.IsReady() && !in.take(signals); {
-		_ = workflow.Await(ctx, func() bool { return timer.IsReady() || signals.Len() > 0 })
+	over := func() bool { return false }
+	switch {
+	case due > 0:
+		over = workflow.NewTimer(timed, due).IsReady
+	case in.Due || !in.Next.At.IsZero():
+		over = func() bool { return true }
+	}
+	for !in.take(signals) && !over() && ctx.Err() == nil {
+		_ = workflow.Await(ctx, func() bool { return over() || signals.Len() > 0 })
 	}
 }
 
@@ -76,6 +81,7 @@ func (in *Input) wait(ctx workflow.Context, signals workflow.ReceiveChannel) {
 func (in *Input) visit(ctx workflow.Context, signals workflow.ReceiveChannel) (gone bool) {
 	base := workflow.GetInfo(ctx).TaskQueueName
 	at, began := queue(base, in.Next.Needs), workflow.Now(ctx)
+	in.Due = false
 	visit, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options(at)))
 	done := workflow.ExecuteActivity(visit, activityName, in.Name)
 	stay, leave := workflow.NewDisconnectedContext(ctx) // who cancels the workflow waits for it, too
@@ -94,8 +100,9 @@ func (in *Input) visit(ctx workflow.Context, signals workflow.ReceiveChannel) (g
 	case again:
 		return false
 	case err != nil:
+		in.Due = true
 		in.Early++
-	case next.At.After(now) || now.Sub(began) > time.Second:
+	case next.At.IsZero() || next.At.After(now) || now.Sub(began) > time.Second:
 		in.Next, in.Early = next, 0
 	default:
 		in.Next = next

@@ -29,6 +29,10 @@ const (
 // after which Temporal suggests the same, so a replay stays quick.
 const maxVisits = 250
 
+// burst is how many visits in a row may be over within a second with the next one due at once, such
+// as for orders; then they are a second apart and more, up to a minute: something is wrong, say a clock.
+const burst = 8
+
 // beat is how often a worker says that it lives, and patience how long Temporal waits for that: one
 // that is late is no reason, and of a worker that died others hear within half a minute.
 const beat, patience = 8 * time.Second, 24 * time.Second

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -35,15 +36,8 @@ func Open(address, namespace, fleet string, say func(string)) (*Temporal, error)
 	if err != nil {
 		return nil, fmt.Errorf("the TEMPORAL_ variables, or the file of Temporal's settings: %w", err)
 	}
-	if address != "" {
-		o.HostPort = address
-	}
-	if o.HostPort == "" {
-		o.HostPort = client.DefaultHostPort
-	}
-	if namespace != "" {
-		o.Namespace = namespace
-	}
+	o.HostPort = cmp.Or(address, o.HostPort, client.DefaultHostPort)
+	o.Namespace = cmp.Or(namespace, o.Namespace, client.DefaultNamespace)
 	host, _, err := net.SplitHostPort(o.HostPort)
 	if err != nil {
 		return nil, fmt.Errorf("the address of Temporal, %s: want host:port", o.HostPort)
@@ -102,13 +96,13 @@ func (t *Temporal) start(home int64) client.StartWorkflowOptions {
 
 // Start sees to it that a home has its workflow.
 func (t *Temporal) Start(ctx context.Context, home int64, name string, needs []string) error {
-	_, err := t.client.ExecuteWorkflow(ctx, t.start(home), workflowName, Input{Name: name, Next: Next{Needs: needs}})
+	_, err := t.client.ExecuteWorkflow(ctx, t.start(home), workflowName, Input{Name: name, Due: true, Next: Next{Needs: needs}})
 	return err
 }
 
 // Signal has a home visited soon, also where it has no workflow yet.
 func (t *Temporal) Signal(ctx context.Context, home int64, name string, needs []string) error {
-	_, err := t.client.SignalWithStartWorkflow(ctx, ID(t.fleet, home), signalName, Signal{needs}, t.start(home), workflowName, Input{Name: name, Next: Next{Needs: needs}})
+	_, err := t.client.SignalWithStartWorkflow(ctx, ID(t.fleet, home), signalName, Signal{needs}, t.start(home), workflowName, Input{Name: name, Due: true, Next: Next{Needs: needs}})
 	return err
 }
 

@@ -1,0 +1,168 @@
+// Package daemon is a worker of a fleet as a process that stays. Temporal says to it which homes to
+// visit, and it sees to it that Temporal knows of every home and of what was ordered: it listens to
+// the store, and looks through it now and then. Where either is away it says so once, and goes on
+// when it is back.
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"rouse/agent/telemetry"
+	"rouse/fleet/flow"
+	"rouse/fleet/store"
+	"rouse/internal/text"
+)
+
+// Every so often a worker tells the store that it is there, looks through it (times the number of
+// workers, as they all do), and tries again what is away. So long what is well takes to answer.
+const (
+	beatEvery  = 10 * time.Second
+	sweepEvery = 15 * time.Second
+	retryEvery = 5 * time.Second
+	answer     = 5 * time.Second
+)
+
+// Daemon is one. Its fields are set once.
+type Daemon struct {
+	Store    *store.Store
+	Temporal *flow.Temporal
+	Waker    flow.Waker
+	Shown    store.Worker // how the store has it: its name, labels, program, and where it listens
+	Homes    int          // so many are awake at once
+	Say      func(line string)
+	// Sums, unless nil, adds figures that the waker counts.
+	Sums func(telemetry.Sums)
+
+	worker   flow.Worker
+	mu       sync.Mutex
+	stored   part
+	timed    part
+	beaten   time.Time
+	draining bool
+	sums     telemetry.Sums
+	failing  map[string]bool // homes whose last visit failed
+	sweep    sweep
+}
+
+// part is something that the worker needs.
+type part struct {
+	name string
+	is   string // "ok", what is wrong with it, or "" before it was asked
+}
+
+// Run works until ctx ends or the store says to drain, and then until no home is awake. The end
+// of life ends visits, too.
+func (d *Daemon) Run(ctx, life context.Context) error {
+	d.stored.name, d.timed.name = "the store", "Temporal"
+	d.sums, d.failing = telemetry.Sums{}, map[string]bool{}
+	d.worker = flow.Worker{Waker: d.Waker, Name: d.Shown.Name, Labels: d.Shown.Labels, Homes: d.Homes, Told: d.told}
+	ended, err := d.serve()
+	if err != nil {
+		return err
+	}
+	defer ended()
+	working, drain := context.WithCancel(ctx)
+	beating, end := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() { d.listen(working) })
+	all.Go(func() { d.beat(beating, working, drain) })
+	d.work(working, life)
+	drain()
+	end()
+	all.Wait()
+	gone, cancel := context.WithTimeout(context.WithoutCancel(ctx), answer)
+	defer cancel()
+	return d.Store.Gone(gone, d.Shown.Name)
+}
+
+// work visits homes while Temporal is there.
+func (d *Daemon) work(ctx, life context.Context) {
+	for ctx.Err() == nil {
+		err := d.check(ctx)
+		if err == nil {
+			err = d.Temporal.Work(ctx, life, &d.worker)
+		}
+		d.note(&d.timed, err)
+		rest(ctx, retryEvery)
+	}
+}
+
+func (d *Daemon) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answer)
+	defer cancel()
+	return d.Temporal.Check(ctx)
+}
+
+// rest waits, unless ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// note keeps how something is that the worker needs, and says so where that is news.
+func (d *Daemon) note(p *part, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	was := p.is
+	if p.is = "ok"; err != nil {
+		p.is = text.Line(err.Error(), 500)
+	}
+	switch {
+	case err != nil && (was == "ok" || was == ""):
+		d.Say(p.name + " is away, this worker goes on when it is back: " + p.is)
+	case err == nil && was != "ok" && was != "":
+		d.Say(p.name + " is back")
+	}
+}
+
+// told hears of a visit that is over.
+func (d *Daemon) told(home string, took time.Duration, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sums.Add(visits, 1)
+	d.sums.Add(seconds, took.Seconds())
+	if err == nil {
+		delete(d.failing, home)
+		return
+	}
+	d.sums.Add(failures, 1)
+	if errors.Is(err, store.ErrLost) {
+		d.sums.Add(lost, 1)
+	}
+	if !d.failing[home] {
+		d.Say(home + " is tried again until it comes off: " + text.Line(err.Error(), 500))
+	}
+	d.failing[home] = true
+}
+
+// beat tells the store that the worker is there, hears from it whether to drain, and looks whether
+// Temporal is there. Now and then it sweeps.
+func (d *Daemon) beat(ctx, working context.Context, drain func()) {
+	for next := time.Now(); ctx.Err() == nil; rest(ctx, beatEvery) {
+		w := d.Shown
+		w.Awake, w.Draining = d.worker.Awake(), working.Err() != nil
+		asked, cancel := context.WithTimeout(ctx, answer)
+		told, err := d.Store.Beat(asked, w)
+		cancel()
+		if d.note(&d.stored, err); err == nil {
+			d.mu.Lock()
+			d.beaten, d.draining = time.Now(), told
+			d.mu.Unlock()
+		}
+		if told && !w.Draining {
+			d.Say("this worker was told to take no more homes, and ends when none is awake")
+			drain()
+		}
+		if d.note(&d.timed, d.check(ctx)); working.Err() == nil && time.Now().After(next) {
+			next = time.Now().Add(d.look(working))
+		}
+	}
+}
