@@ -41,10 +41,14 @@ type Pruned struct {
 	Objects  int64 `json:"objects"` // of the bucket
 }
 
-// Due says whether nobody pruned since a day ago, to one who asks a day.
-func (s *Store) Due(ctx context.Context) (bool, error) {
-	tag, err := s.conn.Exec(ctx, `insert into rouse.pruned (at) values (clock_timestamp()) on conflict (tenant) do update set at = clock_timestamp() where pruned.at < clock_timestamp() - interval '1 day'`)
-	return tag.RowsAffected() == 1, told(err)
+// PruneDaily prunes by the limits, unless somebody did so within a day: one of all who ask.
+func (s *Store) PruneDaily(ctx context.Context) (Pruned, error) {
+	tag, err := s.conn.Exec(ctx, `insert into rouse.pruned (at) select clock_timestamp() where not exists (select from rouse.pruned where tenant = rouse.tenant() and at > clock_timestamp() - interval '1 day')
+		on conflict (tenant) do update set at = excluded.at where pruned.at < excluded.at - interval '1 day'`)
+	if err != nil || tag.RowsAffected() == 0 {
+		return Pruned{}, told(err)
+	}
+	return s.Prune(ctx, Prune{Days: -1, Grace: Grace})
 }
 
 // Forgotten says whether a home had versions of an epoch and before of which none is kept.
@@ -80,7 +84,7 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 		return r, err
 	}
 	if err = s.named(ctx, p, named); err == nil {
-		r.Contents, _, err = s.sweep(ctx, "contents", "0", horizon, named, p.Dry)
+		err = s.sweep(ctx, "contents", "0, 0", horizon, named, p.Dry, &r.Contents, new(int64), new(int64))
 	}
 	if err != nil {
 		return r, err
@@ -96,9 +100,9 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 		})
 	}
 	if err == nil {
-		r.Chunks, r.Bytes, err = s.sweep(ctx, "chunks", "coalesce(sum(octet_length(data)), 0)", horizon, used, p.Dry)
+		err = s.sweep(ctx, "chunks", "coalesce(sum(octet_length(data)), 0), count(*) filter (where data is null)", horizon, used, p.Dry, &r.Chunks, &r.Bytes, &r.Objects)
 	}
-	if err == nil && !p.Dry {
+	if err == nil && !p.Dry { // also of those that were killed
 		r.Objects, err = s.emptyTrash(ctx, horizon)
 	}
 	return r, err
@@ -131,25 +135,28 @@ func (s *Store) stream(ctx context.Context, sql string, args, into []any, do fun
 	return told(err)
 }
 
-// sweep removes the contents or chunks that were last seen before a time and are not named.
-func (s *Store) sweep(ctx context.Context, table, sizes string, before time.Time, named *filter, dry bool) (n, size int64, err error) {
-	what := `select n, size from rouse.prune_` + table + `($1, $2)`
-	if dry {
-		what = `select count(*), ` + sizes + ` from rouse.` + table + ` where tenant = rouse.tenant() and sum = any($1) and seen < $2`
+// sweep removes the contents or chunks that were last seen before a time and are not named, and
+// adds to how many these were, their bytes in the table, and how many lay in the bucket.
+func (s *Store) sweep(ctx context.Context, table, sizes string, before time.Time, named *filter, dry bool, counts ...*int64) error {
+	what := `select count(*), ` + sizes + ` from rouse.` + table + ` where tenant = rouse.tenant() and sum = any($1) and seen < $2`
+	if !dry {
+		what = `select n, size, away from rouse.prune_` + table + `($1, $2)`
 	}
 	for last := []byte{}; ; {
 		sums, err := list[[]byte](ctx, s, `select sum from rouse.`+table+` where tenant = rouse.tenant() and sum > $1 and seen < $2 order by sum limit $3`, last, before, page)
 		if err != nil || len(sums) == 0 {
-			return n, size, err
+			return err
 		}
 		last = sums[len(sums)-1]
-		gone := slices.DeleteFunc(sums, named.has)
-		var more, freed int64
-		if len(gone) > 0 {
-			err = s.conn.QueryRow(ctx, what, gone, before).Scan(&more, &freed)
+		var more [3]int64
+		if gone := slices.DeleteFunc(sums, named.has); len(gone) > 0 {
+			err = s.conn.QueryRow(ctx, what, gone, before).Scan(&more[0], &more[1], &more[2])
 		}
-		if n, size = n+more, size+freed; err != nil {
-			return n, size, told(err)
+		for i, n := range more {
+			*counts[i] += n
+		}
+		if err != nil {
+			return told(err)
 		}
 	}
 }

@@ -148,8 +148,11 @@ func TestPruneMeanwhile(t *testing.T) {
 	for n := range 4 {
 		must(t, whole(t, s, fmt.Sprint("home", n)), "")
 	}
-	first, err := s.Due(t.Context())
-	if again, failed := s.Due(t.Context()); !first || again || err != nil || failed != nil {
-		t.Errorf("due %v, and then %v: %v, %v", first, again, err, failed)
+	if _, err := s.PruneDaily(t.Context()); err != nil || sql(t, dsn, `select at > now() - interval '1 minute' from rouse.pruned`) != "t" {
+		t.Errorf("daily: %v", err)
+	}
+	sql(t, dsn, `update rouse.pruned set at = at - interval '23 hours'`)
+	if _, err := s.PruneDaily(t.Context()); err != nil || sql(t, dsn, `select at > now() - interval '1 hour' from rouse.pruned`) != "f" {
+		t.Errorf("twice a day: %v", err)
 	}
 }

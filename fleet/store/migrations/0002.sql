@@ -197,18 +197,18 @@ begin
 	return n;
 end $$;
 
-create function rouse.prune_contents(sums bytea[], before timestamptz, out n bigint, out size bigint) language plpgsql security definer set search_path = '' as $$
+create function rouse.prune_contents(sums bytea[], before timestamptz, out n bigint, out size bigint, out away bigint) language plpgsql security definer set search_path = '' as $$
 begin
 	perform rouse.may_remove(now() - before, interval '1 day');
 	before := least(before, rouse.horizon('0'));
 	delete from rouse.contents where tenant = rouse.tenant() and seen < before and sum in (
 		select c.sum from rouse.contents c where c.tenant = rouse.tenant() and c.sum = any(sums) order by c.sum for update);
 	get diagnostics n = row_count;
-	size := 0;
+	size := 0; away := 0;
 end $$;
 
 -- Chunks that lay in the bucket go into trash with their time.
-create function rouse.prune_chunks(sums bytea[], before timestamptz, out n bigint, out size bigint) language plpgsql security definer set search_path = '' as $$
+create function rouse.prune_chunks(sums bytea[], before timestamptz, out n bigint, out size bigint, out away bigint) language plpgsql security definer set search_path = '' as $$
 begin
 	perform rouse.may_remove(now() - before, interval '1 day');
 	before := least(before, rouse.horizon('0'));
@@ -216,8 +216,8 @@ begin
 		delete from rouse.chunks where tenant = rouse.tenant() and seen < before and sum in (
 			select c.sum from rouse.chunks c where c.tenant = rouse.tenant() and c.sum = any(sums) order by c.sum for update)
 		returning sum, seen, data),
-	away as (insert into rouse.trash (sum, seen) select g.sum, g.seen from gone g where data is null on conflict do nothing)
-	select count(*), coalesce(sum(octet_length(data)), 0) into n, size from gone;
+	kept as (insert into rouse.trash (sum, seen) select g.sum, g.seen from gone g where data is null on conflict do nothing)
+	select count(*), coalesce(sum(octet_length(data)), 0), count(*) filter (where data is null) into n, size, away from gone;
 end $$;
 
 revoke execute on function rouse.reserve, rouse.spend, rouse.settle, rouse.prune_versions, rouse.prune_contents, rouse.prune_chunks from public;
