@@ -69,6 +69,7 @@ func (d *Daemon) Run(ctx, life context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { d.listen(working) })
 	all.Go(func() { d.beat(beating, working, drain) })
+	all.Go(func() { d.prune(working) })
 	d.work(working, life)
 	drain()
 	end()

@@ -65,7 +65,8 @@ func TestDaemon(t *testing.T) {
 	}
 	push("before")
 	must(s.Create(t.Context(), "unfinished", "laptop"))
-	d := &Daemon{Store: s, Temporal: at, Waker: visits, Shown: store.Worker{Name: "w", Listen: "127.0.0.1:0"}, Homes: 2, Say: func(string) {}}
+	said := make(chan string, 100)
+	d := &Daemon{Store: s, Temporal: at, Waker: visits, Shown: store.Worker{Name: "w", Listen: "127.0.0.1:0"}, Homes: 2, Say: func(line string) { said <- line }}
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(t.Context(), t.Context()) }()
 	visited("before")
@@ -98,6 +99,14 @@ func TestDaemon(t *testing.T) {
 	}
 	if got := get("/metrics"); !health.OK || !strings.Contains(got, "rouse_fleet_visits_total{} ") {
 		t.Error(health, got)
+	}
+	for pruned := false; !pruned; {
+		select {
+		case line := <-said:
+			pruned = strings.HasPrefix(line, "old versions were not all removed") && strings.Contains(line, "a manifest cannot be read")
+		case <-time.After(time.Minute):
+			t.Fatal("it does not prune")
+		}
 	}
 	must(s.Drain(t.Context(), "w", true))
 	must(<-ended)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rouse/fleet/store"
+	"rouse/internal/text"
 )
 
 // sweep is what a worker knows of when it looked through the store.
@@ -114,3 +115,12 @@ func (d *Daemon) through(ctx context.Context) error {
 
 // out says whether a home is on a machine for good, or on its way into the fleet for the first time.
 func out(h store.Home) bool { return h.Holder != "" && h.Until == nil || h.Version == 0 }
+
+// prune removes what need not be kept, once a day by one of all workers.
+func (d *Daemon) prune(ctx context.Context) {
+	for ; ctx.Err() == nil; rest(ctx, time.Hour) {
+		if _, err := d.Store.PruneDaily(ctx); err != nil && ctx.Err() == nil {
+			d.Say("old versions were not all removed, which a later day or rouse-fleet prune makes up for: " + text.Line(err.Error(), 500))
+		}
+	}
+}
