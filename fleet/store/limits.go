@@ -36,7 +36,7 @@ func (s *Store) Limits(ctx context.Context) (l Limits, err error) {
 
 // SetLimits is for the owner of the store alone.
 func (s *Store) SetLimits(ctx context.Context, l Limits) error {
-	_, err := s.conn.Exec(ctx, `insert into rouse.limits (day, month, awake, each, keep) values (nullif($1, 0), nullif($2, 0), nullif($3, 0), $4, $5)
+	_, err := s.conn.Exec(ctx, `insert into rouse.limits (day, month, awake, each, keep) values (nullif($1::bigint, 0), nullif($2::bigint, 0), nullif($3::bigint, 0), $4, $5)
 		on conflict (tenant) do update set day = excluded.day, month = excluded.month, awake = excluded.awake, each = $4, keep = $5`, l.Day, l.Month, l.Awake, l.Each, l.Keep)
 	return told(err)
 }

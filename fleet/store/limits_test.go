@@ -16,7 +16,7 @@ import (
 func TestLimits(t *testing.T) {
 	dsn, s := migrated(t)
 	ctx := t.Context()
-	must(t, s.SetLimits(ctx, store.Limits{Day: 1e6, Each: 1e5, Keep: 30}), "")
+	must(t, s.SetLimits(ctx, store.Limits{Day: 1e6, Month: 1e13, Each: 1e5, Keep: 30}), "")
 	var mu sync.Mutex
 	var won []store.Lease
 	var wg sync.WaitGroup
