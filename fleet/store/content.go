@@ -82,7 +82,8 @@ type Upload struct {
 // maxUpload is for how long what an upload counts on is kept for it, less a day.
 const maxUpload = 6 * 24 * time.Hour
 
-// Upload begins one; [Upload.Flush] ends it.
+// Upload begins one; [Upload.Flush] ends it. Without a lease what was sent stays for a day, as
+// all does that nobody names yet.
 func (s *Store) Upload(l Lease) *Upload {
 	return &Upload{s: s, lease: l, chunks: map[string]piece{}, whole: map[string][][]byte{}, piece: make([]byte, chunk)}
 }
@@ -100,6 +101,9 @@ func (u *Upload) begin(ctx context.Context) (err error) {
 		return err
 	}
 	u.began = time.Now().Round(0) // also of machines that sleep
+	if u.lease.Epoch == 0 {
+		return nil
+	}
 	return u.s.guarded(ctx, held+`update rouse.homes h set sending = clock_timestamp() from held where h.id = held.id`, u.lease.Home, u.lease.Epoch)
 }
 

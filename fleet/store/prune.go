@@ -108,8 +108,13 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 	return r, err
 }
 
-// named adds what the versions that stay name, one manifest after the other.
+// named adds what is shared, and what the versions that stay name, one manifest after the other.
 func (s *Store) named(ctx context.Context, p Prune, f *filter) error {
+	var sum []byte
+	shared := s.stream(ctx, `select sum from rouse.shared where expires > clock_timestamp()`, nil, []any{&sum}, func() error { f.add(sum); return nil })
+	if shared != nil {
+		return shared
+	}
 	var manifest []byte
 	return s.stream(ctx, `select manifest from rouse.versions v where home in (select id from rouse.homes where tenant = rouse.tenant())
 			and not ($1 and exists (select from rouse.stale($2) s where s.home = v.home and s.version = v.version))`, []any{p.Dry, p.Days}, []any{&manifest}, func() error {

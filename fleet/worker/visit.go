@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rouse/fleet/checkout"
+	"rouse/fleet/share"
 	"rouse/fleet/store"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -151,6 +152,8 @@ func (v *visit) do(drain context.Context) (Next, error) {
 			v.problem, v.full = full.Error(), full.Free
 		} else if err != nil {
 			return Next{}, err
+		} else if err := share.Rules(v.ctx, v.Store, v.lease, v.folder.Dir); err != nil {
+			v.amiss(err)
 		}
 	}
 	return v.commit(nil)
@@ -180,7 +183,16 @@ func (v *visit) checkout() error {
 			return err
 		}
 	}
+	if err := share.Lay(v.ctx, v.Store, v.home.ID, v.folder.Dir); err != nil {
+		v.amiss(err) // and the rest can be read
+	}
 	return v.give(v.folder.Home, v.home.Name)
+}
+
+// amiss tells of what went wrong with what homes share, which keeps none from its work.
+func (v *visit) amiss(err error) {
+	v.problem = text.Line("shared observations: "+err.Error(), 500)
+	v.log("%s: %s", v.home.Name, v.problem)
 }
 
 // restore leaves word of the cycles whose journals came back. What was taken from the end of

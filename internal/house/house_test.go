@@ -27,7 +27,8 @@ const (
 var rules = map[string][]string{
 	"":                       {},
 	"cmd/rouse":              {"", "desk", "page", "setup", "agent", "home", "journal", "proxy", "scratchpad", "tools", "internal"},
-	"fleet":                  {"agent", "home", "internal"},
+	"fleet":                  {"agent", "home", "scratchpad", "internal"},
+	"fleet/share":            {"fleet", "agent", "home", "journal", "scratchpad", "internal"},
 	"fleet/worker":           {"fleet", "setup", "agent", "home", "internal"},
 	"desk":                   {"internal"},
 	"page":                   {"setup", "agent", "home", "journal", "scratchpad", "internal"},

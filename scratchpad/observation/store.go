@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -127,6 +128,12 @@ func (s *Store) Close() error {
 		return fmt.Errorf("close observation store: %w", err)
 	}
 	return nil
+}
+
+// Holds says of a path in the folder of a store whether reading one observation takes it.
+func Holds(path, id string) bool {
+	file, large := strings.CutPrefix(path, contents+"/")
+	return large && fileID(file) == id || !strings.Contains(path, "/") && strings.HasPrefix(path, database)
 }
 
 // Due says whether a GC of the store in dir is due, at the price of one stat:

@@ -30,7 +30,7 @@ type app struct {
 func (a *app) verbs() []verb {
 	return append([]verb{
 		a.devVerb(), a.migrateVerb(), a.doctorVerb(), a.pruneVerb(), a.limitVerb(),
-		a.pushVerb(), a.pullVerb(),
+		a.pushVerb(), a.pullVerb(), a.shareVerb(),
 		a.listVerb(), a.statusVerb(), a.moveVerb(), a.drainVerb(),
 	}, a.orderVerbs()...)
 }

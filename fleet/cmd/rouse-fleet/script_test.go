@@ -54,6 +54,7 @@ func TestScript(t *testing.T) {
 					ts.Setenv(name, value)
 				}
 			},
+			"model": model, "wake": wake,
 			"same": func(ts *testscript.TestScript, neg bool, args []string) {
 				if a, b := tree(ts.MkAbs(args[0])), tree(ts.MkAbs(args[1])); a != b {
 					ts.Fatalf("%s", gocmp.Diff(a, b))

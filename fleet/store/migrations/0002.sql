@@ -193,6 +193,7 @@ begin
 	delete from rouse.versions v using rouse.stale(days) s where v.home = s.home and v.version = s.version;
 	get diagnostics n = row_count;
 	delete from rouse.orders o using rouse.homes h where h.id = o.home and h.tenant = rouse.tenant() and o.done < now() - days * interval '1 day';
+	delete from rouse.shared s using rouse.homes h where h.id = s.home and h.tenant = rouse.tenant() and s.expires < now() - interval '60 days';
 	delete from rouse.spends where tenant = rouse.tenant() and day < now() - interval '400 days';
 	return n;
 end $$;
@@ -222,3 +223,34 @@ end $$;
 
 revoke execute on function rouse.reserve, rouse.spend, rouse.settle, rouse.prune_versions, rouse.prune_contents, rouse.prune_chunks from public;
 grant execute on function rouse.reserve, rouse.settle, rouse.prune_versions, rouse.prune_contents, rouse.prune_chunks to rouse_worker;
+
+-- Observations of a home that others may read: the content is among the contents, which prune
+-- keeps as long as one does not expire. A rule shares what a tool makes, each once.
+create table rouse.rules (
+	id bigint generated always as identity primary key,
+	home bigint not null references rouse.homes,
+	tool text not null,
+	homes bigint[] not null,
+	ttl interval not null,
+	made timestamptz not null default clock_timestamp(),
+	ended boolean not null default false
+);
+create table rouse.shared (
+	id text primary key,
+	home bigint not null references rouse.homes,
+	observation text not null,
+	rule bigint references rouse.rules,
+	homes bigint[] not null, -- that may read it
+	sum bytea not null,
+	note jsonb not null,
+	made timestamptz not null default clock_timestamp(),
+	expires timestamptz not null,
+	unique (rule, observation)
+);
+create index on rouse.shared using gin (homes);
+create index on rouse.shared (home);
+alter table rouse.rules enable row level security;
+alter table rouse.shared enable row level security;
+create policy tenant on rouse.rules using (home in (select id from rouse.homes));
+create policy tenant on rouse.shared using (home in (select id from rouse.homes));
+grant select, insert, update on rouse.rules, rouse.shared to rouse_worker;
