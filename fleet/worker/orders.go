@@ -77,7 +77,7 @@ func (v *visit) ask(o store.Order, args []string) (store.Done, error) {
 	}
 	s, err := v.open()
 	if err == nil {
-		err = s.Slots().Ask(asked, time.Now())
+		err = s.Slots().Ask(asked, v.now())
 	}
 	if err != nil {
 		return store.Done{ID: o.ID, Exit: 2, Said: text.Line(err.Error(), 2000)}, nil

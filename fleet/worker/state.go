@@ -43,7 +43,7 @@ func (v *visit) sum(version *store.Version, r checkout.Report) Next {
 	version.Spend, err = v.spent(s, &st)
 	problem(err)
 	problem(newest(s, &st))
-	problem(waiting(s, &st))
+	problem(waiting(s, &st, v.now()))
 	return Next{At: at}
 }
 
@@ -60,14 +60,14 @@ func newest(s *setup.Setup, st *store.State) error {
 }
 
 // waiting counts what waits for a person, and for a cycle.
-func waiting(s *setup.Setup, st *store.State) error {
+func waiting(s *setup.Setup, st *store.State, now time.Time) error {
 	calls, err := s.Approvals().Load()
 	if err != nil {
 		return err
 	}
 	st.Waiting = 0
 	for _, e := range calls.Entries {
-		if e.State(time.Now()) == approval.Open {
+		if e.State(now) == approval.Open {
 			st.Waiting++
 		}
 	}
@@ -87,7 +87,7 @@ func (v *visit) spent(s *setup.Setup, st *store.State) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	today := time.Now().Format("20060102")
+	today := v.now().Format("20060102")
 	if st.Ended == nil || st.Ended.Local().Format("20060102") != today {
 		st.Spent = 0
 	}

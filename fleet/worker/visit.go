@@ -227,7 +227,7 @@ func (v *visit) open() (*setup.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := setup.Open(h, setup.Process{Environ: v.environ(), Now: time.Now})
+	s, err := setup.Open(h, setup.Process{Environ: v.environ(), Now: v.now})
 	if err == nil {
 		s.Slots().Alone = true
 	}
@@ -242,7 +242,7 @@ func (v *visit) due() bool {
 		return true
 	}
 	at, err := nextOf(s)
-	return err != nil || !at.IsZero() && !at.After(time.Now())
+	return err != nil || !at.IsZero() && !at.After(v.now())
 }
 
 // nextOf is when rouse next has something to do, zero for never.
@@ -266,7 +266,7 @@ func (v *visit) commit(done []store.Done) (Next, error) {
 	if err := v.folder.Commit(v.ctx, v.lease, version); err != nil {
 		return Next{}, err
 	}
-	switch past := !next.At.IsZero() && next.At.Before(time.Now()); {
+	switch past := !next.At.IsZero() && next.At.Before(v.now()); {
 	case !v.full.IsZero():
 		return Next{At: v.full}, nil
 	case v.soon:

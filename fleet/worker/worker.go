@@ -30,6 +30,7 @@ import (
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
 	"rouse/home"
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/proc"
 	"rouse/internal/text"
@@ -49,6 +50,8 @@ type Worker struct {
 	Grace time.Duration // in which a cycle that is told to end may save; 0 is 30 s
 	// Log, unless nil, is told what an operator should know.
 	Log func(line string)
+	// Now is the clock that homes go by, and no lease; nil is time.Now.
+	Now func() time.Time
 
 	once sync.Once
 	runs proc.Runner
@@ -93,6 +96,8 @@ func (w *Worker) Wake(ctx context.Context, name string) (Next, error) {
 func in(d time.Duration) Next { return Next{At: time.Now().Add(d)} }
 
 func (w *Worker) ttl() time.Duration { return cmp.Or(w.TTL, 30*time.Second) }
+
+func (w *Worker) now() time.Time { return clock.Now(w.Now) }
 
 func (w *Worker) log(format string, args ...any) {
 	if w.Log != nil {
