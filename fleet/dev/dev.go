@@ -106,3 +106,9 @@ func (s *Server) Stop() proc.Exit {
 	s.process.Signal(syscall.SIGINT)
 	return s.process.Wait()
 }
+
+// Kill ends the server as a crash does: started again, it recovers.
+func (s *Server) Kill() {
+	s.process.Signal(syscall.SIGQUIT)
+	s.process.Wait()
+}

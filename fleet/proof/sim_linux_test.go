@@ -1,0 +1,320 @@
+package proof
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rouse/agent/schedule"
+	"rouse/fleet/checkout"
+	"rouse/fleet/store"
+	"rouse/fleet/worker"
+	"rouse/home"
+	"rouse/internal/sweep"
+)
+
+// as is what this program is when it is started as a worker.
+const as = "FLEET_PROOF_WORKER"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(as); text != "" {
+		var c settings
+		err := json.Unmarshal([]byte(text), &c)
+		if err == nil {
+			err = c.loop(context.Background())
+		}
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// settings are what a simulated worker is made of.
+type settings struct {
+	DSN, Name, Dir, Rouse string
+	TTL                   time.Duration
+	Homes                 int // awake at once
+}
+
+// clock is that of a file beside a program: "BASE SPEED OFF", a time in nanoseconds since which it
+// is so many times as fast, and how far off it is.
+func clock(path string) (now func() time.Time, off time.Duration, err error) {
+	data, err := os.ReadFile(path)
+	var base, speed int64
+	if err == nil {
+		_, err = fmt.Sscan(string(data), &base, &speed, (*int64)(&off))
+	}
+	return func() time.Time { return time.Unix(0, base+(time.Now().UnixNano()-base)*speed+int64(off)) }, off, err
+}
+
+// clocked is what the program's main becomes: it has such a clock.
+const clocked = `func main() {
+	path, _ := os.Executable()
+	data, err := os.ReadFile(path + ".clock")
+	var base, speed, off int64
+	if _, failed := fmt.Sscan(string(data), &base, &speed, &off); err != nil || failed != nil {
+		panic(fmt.Sprint(err, failed))
+	}
+	process(func() time.Time { return time.Unix(0, base+(time.Now().UnixNano()-base)*speed+off) })
+}`
+
+// build makes the program rouse, the real one but for its clock and its version.
+func (c *cluster) build(name, version string) (path string) {
+	c.Helper()
+	path = filepath.Join(c.dir, name)
+	root, err := filepath.Abs("../..")
+	c.must(err)
+	replace := map[string]string{}
+	for file, swap := range map[string][2]string{
+		"main.go":    {"func main() { process(time.Now) }", clocked},
+		"version.go": {"func version() string {", "func version() string {\n\tif os.Args != nil {\n\t\treturn \"" + version + "\"\n\t}"},
+	} {
+		file = filepath.Join(root, "cmd/rouse", file)
+		text, err := os.ReadFile(file)
+		c.must(err)
+		if !strings.Contains(string(text), swap[0]) {
+			c.Fatalf("%s has no %s", file, swap[0])
+		}
+		replace[file] = path + filepath.Base(file)
+		changed := strings.Replace(string(text), swap[0], swap[1], 1)
+		if !strings.Contains(changed, "\t\"os\"\n") {
+			changed = strings.Replace(changed, "import (\n", "import (\n\t\"os\"\n", 1)
+		}
+		c.must(os.WriteFile(replace[file], []byte(changed), 0o600))
+	}
+	overlay, _ := json.Marshal(map[string]any{"Replace": replace})
+	c.must(os.WriteFile(path+".json", overlay, 0o600))
+	cmd := exec.Command("go", "build", "-overlay", path+".json", "-ldflags=-s -w", "-o", path, "./cmd/rouse")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.Fatalf("%v: %s", err, out)
+	}
+	return path
+}
+
+// loop wakes homes that are due, by a clock that is right, until it is killed.
+func (c settings) loop(ctx context.Context) error {
+	var s *store.Store
+	for s == nil {
+		var err error
+		if s, err = store.Open(ctx, c.DSN); err != nil {
+			fmt.Println(err)
+			time.Sleep(c.TTL / 10)
+		}
+	}
+	w, off, err := c.worker(s)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	later, room := map[string]time.Time{}, make(chan struct{}, c.Homes)
+	for ; ; time.Sleep(200 * time.Millisecond) {
+		asked, cancel := context.WithTimeout(ctx, c.TTL)
+		all, err := s.Homes(asked)
+		cancel()
+		if err != nil {
+			fmt.Println("homes:", err)
+		}
+		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		for _, h := range all {
+			now := time.Now()
+			mu.Lock()
+			wait := now.Before(later[h.Name]) || h.Holder != "" && h.Holder != c.Name && h.Until.After(now) || h.State.Next != nil && h.State.Next.After(w.Now().Add(-off))
+			if !wait {
+				later[h.Name] = now.Add(time.Hour)
+			}
+			mu.Unlock()
+			if wait {
+				continue
+			}
+			room <- struct{}{}
+			go func() {
+				_, err := w.Wake(ctx, h.Name)
+				if err != nil {
+					fmt.Println("wake:", err)
+				}
+				mu.Lock()
+				later[h.Name] = time.Now().Add(200 * time.Millisecond)
+				mu.Unlock()
+				<-room
+			}()
+		}
+	}
+}
+
+func (c settings) worker(s *store.Store) (w *worker.Worker, off time.Duration, err error) {
+	w = &worker.Worker{Store: s, Name: c.Name, Dir: c.Dir, Rouse: c.Rouse, TTL: c.TTL, Log: func(line string) { fmt.Println(time.Now().Format("05.000"), line) }}
+	w.Now, off, err = clock(c.Rouse + ".clock")
+	return w, off, err
+}
+
+// push makes the homes and puts them into the store.
+func (c *cluster) push(homes int, every string) (e schedule.Entry) {
+	c.Helper()
+	s := c.store()
+	defer s.Close()
+	for n := range homes {
+		h := home.Home{Dir: filepath.Join(c.dir, "home", fmt.Sprint("home", n))}
+		var err error
+		e, err = c.world.Make(h.Dir, n, every)
+		c.must(err)
+		_, err = checkout.Push(c.Context(), s, h, "")
+		c.must(err)
+		c.must(os.RemoveAll(h.Dir))
+	}
+	return e
+}
+
+func (m *member) clock() string { return m.dir + ".rouse.clock" }
+
+// join adds a worker, whose program is a link to another one.
+func (c *cluster) join(name, program string) *member {
+	m := &member{name: name, dir: filepath.Join(c.dir, name)}
+	rouse := strings.TrimSuffix(m.clock(), ".clock")
+	c.must(os.Mkdir(m.dir, 0o700))
+	c.must(os.Link(program, rouse))
+	c.must(os.WriteFile(m.clock(), []byte(c.base+" 0"), 0o600))
+	text, _ := json.Marshal(settings{c.link(m), name, m.dir, rouse, c.ttl, 2})
+	m.command = func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), as+"="+string(text))
+		return cmd
+	}
+	var err error
+	m.out, err = os.Create(m.dir + ".out")
+	c.must(err)
+	c.members = append(c.members, m)
+	return m
+}
+
+// plan is how much of it is done.
+type plan struct {
+	homes, slots int
+	every        time.Duration // as homes see it
+	ttl          time.Duration
+	kinds        int // of faults that must be met
+}
+
+// speed is how many times as fast as the machine's the clocks of a simulation are.
+const speed = 60
+
+// TestSimulated: three workers wake homes by clocks that are fast, while things go wrong.
+func TestSimulated(t *testing.T) {
+	p := sweep.Of(plan{8, 60, time.Minute, time.Second, 3}, plan{40, 600, 5 * time.Minute, 2 * time.Second, 9}, plan{300, 20000, 15 * time.Minute, 3 * time.Second, 9})
+	seed := uint64(time.Now().UnixNano())
+	if given := os.Getenv("FLEET_PROOF_SEED"); given != "" {
+		seed, _ = strconv.ParseUint(given, 10, 64)
+	}
+	t.Logf("FLEET_PROOF_SEED=%d", seed)
+	c := newCluster(t, p.ttl, seed)
+	news := c.build("rouse-new", "v2.0.0")
+	old := news
+	if sweep.Of(false, true, true) {
+		old = c.build("rouse-old", "v1.0.0")
+	}
+	entry := c.push(p.homes, fmt.Sprint("@every ", p.every))
+	began := time.Now()
+	c.base = fmt.Sprint(began.UnixNano(), " ", speed)
+	for n, name := range []string{"a", "b", "c"} {
+		m := c.join(name, []string{news, old, news}[n])
+		if n == 2 {
+			c.small(m)
+		}
+		c.must(m.start())
+		t.Cleanup(m.stop)
+	}
+	rounds := (p.slots + p.homes - 1) / p.homes
+	c.wreck(began.Add(time.Duration(rounds) * p.every / speed))
+	for _, m := range c.members { // the last fault: all of them
+		m.stop()
+	}
+	h := c.settle(p, news, began)
+	h.Schedule, h.Deaths = entry, c.deaths
+	c.report(h, seed, p, began)
+}
+
+// settle has a last worker, whose clock is past the next slot, wake all homes until nothing is left
+// to be done, and reads what there is.
+func (c *cluster) settle(p plan, program string, began time.Time) History {
+	m := c.join("last", program)
+	ahead := int64(p.every + 2*time.Minute)
+	c.must(os.WriteFile(m.clock(), []byte(fmt.Sprint(c.base, " ", ahead)), 0o600))
+	now, _, err := clock(m.clock())
+	c.must(err)
+	until := now()
+	s := c.store()
+	defer s.Close()
+	w, _, err := settings{Name: m.name, Dir: m.dir, Rouse: strings.TrimSuffix(m.clock(), ".clock"), TTL: 30 * time.Second}.worker(s)
+	c.must(err)
+	all, err := s.Homes(c.Context())
+	c.must(err)
+	var wg sync.WaitGroup
+	room := make(chan struct{}, 2)
+	for _, h := range all {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			c.last(s, w, h.Name, until)
+		})
+	}
+	wg.Wait()
+	h, err := Collect(c.Context(), c.pg.DSN)
+	c.must(err)
+	h.Until, h.Last = until, m.name
+	c.must(c.world.Into(&h))
+	return h
+}
+
+// last wakes a home until all its slots up to a time had their turn.
+func (c *cluster) last(s *store.Store, w *worker.Worker, name string, until time.Time) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+		_, err := w.Wake(c.Context(), name)
+		h, failed := s.Home(c.Context(), name)
+		switch {
+		case err != nil || failed != nil:
+			c.Errorf("%s: %v, %v", name, err, failed)
+		case h.Holder == "" && h.State.Problem == "" && h.State.Next != nil && h.State.Next.After(until):
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	h, _ := s.Home(c.Context(), name)
+	c.Errorf("%s never came to rest: %+v", name, h)
+}
+
+// report checks a history, and says what it came to.
+func (c *cluster) report(h History, seed uint64, p plan, began time.Time) {
+	r := Check(h)
+	slots := 0
+	for _, n := range r.Slots {
+		slots += n
+	}
+	took := "none"
+	if n := len(r.Takeover); n > 0 {
+		took = fmt.Sprintf("%d, median %.1f s, at most %.1f s", n, r.Takeover[n/2].Seconds(), r.Takeover[n-1].Seconds())
+	}
+	c.Logf("seed %d: %d homes, %d slots %v, %d cycles that made calls, %d versions, %d effects, %d calls unknown of which %d ran; lease %s, taken over: %s; faults %v; %s",
+		seed, len(h.Homes), slots, r.Slots, r.Cycles, r.Versions, r.Effects, r.Unknown, r.Overlaps, c.ttl, took, c.met, time.Since(began).Round(time.Second))
+	for _, f := range r.Faults[:min(len(r.Faults), 20)] {
+		c.Error(f)
+	}
+	if len(r.Faults) > 0 {
+		c.Errorf("%d faults; again by FLEET_PROOF_SEED=%d", len(r.Faults), seed)
+		for _, m := range c.members {
+			text, _ := os.ReadFile(m.dir + ".out")
+			_ = os.WriteFile(filepath.Join(os.TempDir(), "fleet-proof-"+m.name+".out"), text, 0o600)
+		}
+	}
+	if slots < p.slots*9/10 || r.Effects == 0 || len(c.met) < p.kinds {
+		c.Errorf("that proves little: %d of %d slots, %d kinds of faults of %d", slots, p.slots, len(c.met), p.kinds)
+	}
+}
