@@ -186,36 +186,3 @@ func TestRules(t *testing.T) {
 		t.Errorf("under an older epoch: %v", err)
 	}
 }
-
-// TestTenants: nobody sees what another tenant shares, nor shares with its homes; a viewer
-// sees neither.
-func TestTenants(t *testing.T) {
-	r, ctx := newRig(t), t.Context()
-	e := r.made(1, 1000)[0]
-	r.push(r.moon)
-	x, err := share.Observation(ctx, r.Store, e.ID, "moon", []string{"sun"}, time.Hour)
-	r.must(err)
-	c, err := pgx.Connect(ctx, r.dsn)
-	r.must(err)
-	defer c.Close(context.WithoutCancel(ctx))
-	name := fmt.Sprintf("s%d", os.Getpid())
-	for _, role := range []string{"worker", "viewer"} {
-		login := name + role
-		_, err = c.Exec(ctx, fmt.Sprintf(`create role %[1]s login; grant rouse_%[2]s to %[1]s; insert into rouse.members values ('%[1]s', '%[2]s')`, login, role))
-		r.must(err)
-		other, err := store.Open(ctx, strings.Replace(r.dsn, "rouse@", login+"@", 1))
-		r.must(err)
-		defer other.Close()
-		all, err := other.SharedWith(ctx, r.sun.ID)
-		ended, _ := other.EndShared(ctx, x.ID, 0)
-		if len(all) > 0 || ended || (role == "viewer") != (err != nil) {
-			t.Errorf("%s sees %+v, ended it %v: %v", role, all, ended, err)
-		}
-		if _, err := other.Share(ctx, store.Lease{Home: r.sun.ID}, x, time.Hour); err == nil {
-			t.Errorf("%s shares for another tenant", role)
-		}
-	}
-	if all, err := r.Shared(ctx); err != nil || len(all) != 1 {
-		t.Errorf("%+v: %v", all, err)
-	}
-}

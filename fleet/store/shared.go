@@ -42,19 +42,17 @@ type Rule struct {
 	Shared []string  `json:"-"`     // observations that were
 }
 
-// names are those of the homes of a row.
-const names = `array(select name from rouse.homes n where n.id = any(x.homes) order by name)`
-
 // SharedWith is what a home may read of others now.
 func (s *Store) SharedWith(ctx context.Context, home int64) ([]Shared, error) {
-	return s.shared(ctx, `and $1 = any(x.homes)`, home)
+	return s.shared(ctx, `and x.id in (select shared from rouse.readers where home = $1)`, home)
 }
 
 // Shared is all that is shared now, the newest first.
 func (s *Store) Shared(ctx context.Context) ([]Shared, error) { return s.shared(ctx, ``) }
 
 func (s *Store) shared(ctx context.Context, where string, args ...any) ([]Shared, error) {
-	rows, err := s.conn.Query(ctx, `select x.id, h.name, x.observation, coalesce(x.rule, 0), `+names+`, x.sum, x.note, x.made, x.expires
+	rows, err := s.conn.Query(ctx, `select x.id, h.name, x.observation, coalesce(x.rule, 0),
+			array(select name from rouse.readers r join rouse.homes n on n.id = r.home where r.shared = x.id order by name), x.sum, x.note, x.made, x.expires
 		from rouse.shared x join rouse.homes h on h.id = x.home where x.expires > clock_timestamp() `+where+` order by x.made desc`, args...)
 	if err != nil {
 		return nil, told(err)
@@ -80,11 +78,12 @@ func (s *Store) Share(ctx context.Context, l Lease, x Shared, ttl time.Duration)
 	var b [8]byte
 	rand.Read(b[:]) // never fails
 	id = hex.EncodeToString(b[:])
-	tag, err := s.conn.Exec(ctx, `insert into rouse.shared (id, home, observation, rule, homes, sum, note, expires)
-		select $1, h.id, $3, nullif($4::bigint, 0), coalesce((select homes from rouse.rules where id = $4), array(select id from rouse.homes where tenant = rouse.tenant() and name = any($5))),
-			$6, $7, clock_timestamp() + $8 * interval '1 microsecond' from rouse.homes h where h.id = $2 and ($9::bigint = 0 or h.epoch = $9 and h.holder is not null) and h.tenant = rouse.tenant()
+	tag, err := s.conn.Exec(ctx, `with x as (insert into rouse.shared (id, home, observation, rule, sum, note, expires)
+		select $1, h.id, $3, nullif($4::bigint, 0), $6, $7, clock_timestamp() + $8 * interval '1 microsecond' from rouse.homes h where h.id = $2 and ($9::bigint = 0 or h.epoch = $9 and h.holder is not null) and h.tenant = rouse.tenant()
 			and exists (select from rouse.contents where tenant = rouse.tenant() and sum = $6)
-		on conflict (rule, observation) do nothing`, id, l.Home, x.Observation, x.Rule, x.With, x.Sum, x.Note, ttl.Microseconds(), l.Epoch)
+		on conflict (rule, observation) do nothing returning id),
+		w as (insert into rouse.readers (home, shared) select n.id, x.id from x, rouse.homes n where n.tenant = rouse.tenant() and (n.name = any($5) or n.id in (select unnest(homes) from rouse.rules where id = $4)))
+		select id from x`, id, l.Home, x.Observation, x.Rule, x.With, x.Sum, x.Note, ttl.Microseconds(), l.Epoch)
 	if err == nil && tag.RowsAffected() == 0 {
 		return "", fmt.Errorf("observation %s is not shared: its content was removed meanwhile, or: %w", x.Observation, ErrLost)
 	}
@@ -93,7 +92,7 @@ func (s *Store) Share(ctx context.Context, l Lease, x Shared, ttl time.Duration)
 
 // Rules are those of a home, or of all with 0.
 func (s *Store) Rules(ctx context.Context, home int64) ([]Rule, error) {
-	rows, err := s.conn.Query(ctx, `select x.id, h.name, x.tool, `+names+`, extract(epoch from x.ttl)::bigint, x.made,
+	rows, err := s.conn.Query(ctx, `select x.id, h.name, x.tool, array(select name from rouse.homes n where n.id = any(x.homes) order by name), extract(epoch from x.ttl)::bigint, x.made,
 			(select count(*) from rouse.shared s where s.rule = x.id and s.made > clock_timestamp() - interval '1 day'), array(select observation from rouse.shared s where s.rule = x.id)
 		from rouse.rules x join rouse.homes h on h.id = x.home where not x.ended and ($1::bigint = 0 or h.id = $1) order by x.id`, home)
 	if err != nil {

@@ -240,17 +240,23 @@ create table rouse.shared (
 	home bigint not null references rouse.homes,
 	observation text not null,
 	rule bigint references rouse.rules,
-	homes bigint[] not null, -- that may read it
 	sum bytea not null,
 	note jsonb not null,
 	made timestamptz not null default clock_timestamp(),
 	expires timestamptz not null,
 	unique (rule, observation)
 );
-create index on rouse.shared using gin (homes);
 create index on rouse.shared (home);
+create table rouse.readers ( -- who may read it
+	home bigint not null references rouse.homes,
+	shared text not null references rouse.shared on delete cascade,
+	primary key (home, shared)
+);
+create index on rouse.readers (shared);
 alter table rouse.rules enable row level security;
 alter table rouse.shared enable row level security;
 create policy tenant on rouse.rules using (home in (select id from rouse.homes));
+alter table rouse.readers enable row level security;
 create policy tenant on rouse.shared using (home in (select id from rouse.homes));
-grant select, insert, update on rouse.rules, rouse.shared to rouse_worker;
+create policy tenant on rouse.readers using (home in (select id from rouse.homes));
+grant select, insert, update on rouse.rules, rouse.shared, rouse.readers to rouse_worker;
