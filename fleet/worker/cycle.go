@@ -153,7 +153,7 @@ func (v *visit) mirror(l mirror.Line) error {
 			return nil
 		case errors.Is(err, store.ErrLost):
 			v.lose(err)
-		case wait > 500*time.Millisecond:
+		case wait > 500*time.Millisecond && wait < time.Second: // once
 			v.log("%s: a line of its cycle waits: %v", v.home.Name, err)
 		}
 		if !sleep(v.ctx, wait) {

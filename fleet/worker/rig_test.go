@@ -1,18 +1,22 @@
 package worker_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,21 +72,16 @@ func loop(text string) {
 	var c config
 	ctx := context.Background()
 	err := json.Unmarshal([]byte(text), &c)
+	var w *worker.Worker
+	if err == nil {
+		w, err = c.worker(ctx)
+	}
 	for err == nil {
-		var w *worker.Worker
-		if w, err = c.worker(ctx); err != nil {
-			break
+		next, failed := w.Wake(ctx, "moon")
+		if failed != nil {
+			fmt.Println(c.Name, failed)
 		}
-		w.Log = func(line string) { fmt.Println(line) }
-		for err == nil {
-			var next worker.Next
-			next, err = w.Wake(ctx, "moon")
-			fmt.Printf("woke: %v %v\n", next, err)
-			if errors.Is(err, store.ErrLost) {
-				err = nil
-			}
-			time.Sleep(min(time.Until(next.At), 20*time.Millisecond))
-		}
+		time.Sleep(min(time.Until(next.At), 20*time.Millisecond))
 	}
 	fmt.Println(err)
 	os.Exit(1)
@@ -119,6 +118,7 @@ func newRig(t *testing.T, yaml string) *rig {
 	r.write("moon/.env", env)
 	r.write("moon/rules.md", "You are Rouse.\n")
 	r.write("moon/rouse.yaml", yaml)
+	r.write("moon/workspace/many", "many")
 	r.write("moon/workspace/big", strings.Repeat("x", 1<<20))
 	old := time.Now().Add(-time.Hour)
 	r.must(os.Chtimes(filepath.Join(r.dir, "moon/rouse.yaml"), old, old))
@@ -197,12 +197,98 @@ func (r *rig) config(name string) config {
 }
 
 // worker is one in this process.
-func (r *rig) worker(name string) *worker.Worker {
-	w, err := r.config(name).worker(r.t.Context())
+func (r *rig) worker(name string) *worker.Worker { return r.made(r.config(name)) }
+
+func (r *rig) made(c config) *worker.Worker {
+	w, err := c.worker(r.t.Context())
 	r.must(err)
 	r.t.Cleanup(w.Store.Close)
-	w.Log = func(line string) { r.t.Log(name + ": " + line) }
+	w.Log = func(line string) { r.t.Log(c.Name + ": " + line) }
 	return w
+}
+
+func (r *rig) wake(w *worker.Worker) worker.Next {
+	r.t.Helper()
+	next, err := w.Wake(r.t.Context(), "moon")
+	r.must(err)
+	return next
+}
+
+// until wakes the home until its newest cycle ended so.
+func (r *rig) until(w *worker.Worker, outcome string) {
+	r.t.Helper()
+	r.await(outcome, func() bool { r.wake(w); return r.at().State.Outcome == outcome })
+}
+
+// calls60 is a worker in a process of its own that is in the middle of a long call, of which
+// the file pid tells.
+func (r *rig) calls60(name string, ttl time.Duration) *exec.Cmd {
+	r.t.Helper()
+	r.do = func(int64) string { return "echo $$ >" + r.dir + "/pid; sleep 60" }
+	r.order("run", "--task", "work")
+	c := r.config(name)
+	c.TTL = ttl
+	p := r.process(c)
+	r.await("a call", func() bool { return r.read("pid") != "" })
+	return p
+}
+
+// door is a way to the store that can be shut.
+type door struct {
+	net.Listener
+	dsn, to string
+	mu      sync.Mutex
+	closed  bool
+	conns   []net.Conn
+}
+
+func (r *rig) door() *door {
+	r.t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "rd") // a socket's path is short
+	r.must(err)
+	r.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	u, err := url.Parse(r.dsn)
+	r.must(err)
+	q := u.Query()
+	d := &door{to: filepath.Join(q.Get("host"), ".s.PGSQL."+cmp.Or(q.Get("port"), "5432"))}
+	q.Set("host", dir)
+	u.RawQuery = q.Encode()
+	d.dsn = u.String()
+	d.Listener, err = net.Listen("unix", filepath.Join(dir, filepath.Base(d.to)))
+	r.must(err)
+	r.t.Cleanup(func() { d.Close() })
+	go d.serve()
+	return d
+}
+
+func (d *door) serve() {
+	for {
+		in, err := d.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("unix", d.to)
+		d.mu.Lock()
+		if err != nil || d.closed {
+			in.Close()
+		} else {
+			d.conns = append(d.conns, in, out)
+			go func() { _, _ = io.Copy(in, out); in.Close() }()
+			go func() { _, _ = io.Copy(out, in); out.Close() }()
+		}
+		d.mu.Unlock()
+	}
+}
+
+func (d *door) shut(yes bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed = yes; yes {
+		for _, c := range d.conns {
+			c.Close()
+		}
+		d.conns = nil
+	}
 }
 
 // process is a worker as one of its own.

@@ -2,10 +2,18 @@ package worker_test
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"rouse/fleet/checkout"
+	"rouse/fleet/store"
 )
 
 // A home is woken at its slot, by a worker that has nothing of it, and that then comes again
@@ -14,9 +22,7 @@ func TestWake(t *testing.T) {
 	r := newRig(t, "schedule: {cron: '* * * * *', task: work}\n")
 	w := r.worker("a")
 	for range 2 { // a second visit finds nothing to do
-		next, err := w.Wake(t.Context(), "moon")
-		r.must(err)
-		if wait := time.Until(next.At); wait > time.Minute {
+		if wait := time.Until(r.wake(w).At); wait > time.Minute {
 			t.Errorf("it comes again after %v", wait)
 		}
 	}
@@ -28,24 +34,204 @@ func TestWake(t *testing.T) {
 // Whose process is killed in the middle of a call goes on with its folder. The call is not
 // repeated, and its cycle says so.
 func TestKilled(t *testing.T) {
-	r := newRig(t, often+"cycle: {max_iterations: 5}\n")
-	r.do = func(int64) string { return "sleep 60" }
-	r.order("run", "--task", "work")
-	p := r.process(r.config("a"))
-	r.await("a call", func() bool { return r.effects() == 1 })
-	r.must(errors.Join(p.Process.Kill()))
+	r := newRig(t, often)
+	p := r.calls60("a", 30*time.Second)
+	r.must(p.Process.Kill())
 	_, _ = p.Process.Wait()
-	r.do = nil
 	w := r.worker("a")
-	for range 3 { // what is there, then its end, then nothing
-		_, err := w.Wake(t.Context(), "moon")
+	r.until(w, "failed")
+	if notes := r.read("a/moon/scratchpad/active.yaml"); !strings.Contains(notes, "outcome unknown") || strings.Contains(notes, "machine") {
+		t.Error(notes)
+	}
+	if _, err := os.Stat(w.Lost("moon")); err == nil || r.effects() != 1 {
+		t.Errorf("%d effects; what nobody took over is aside", r.effects())
+	}
+}
+
+// Of a worker that is gone, or stopped for longer than its lease, another one takes over: it
+// names the call, and repeats none. The late one commits nothing, and ends what it ran; what
+// it had is kept aside.
+func TestTakenOver(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		r := newRig(t, often)
+		p := r.calls60("a", time.Second)
+		r.must(p.Process.Signal(signal))
+		r.until(r.worker("b"), "failed")
+		notes := r.read("b/moon/scratchpad/active.yaml")
+		if !strings.Contains(notes, "outcome unknown") || !strings.Contains(notes, "its machine was lost") {
+			t.Error(notes)
+		}
+		if _ = p.Process.Signal(syscall.SIGCONT); signal == syscall.SIGKILL {
+			_, _ = p.Process.Wait()
+			r.wake(r.worker("a"))
+		}
+		pid, _ := strconv.Atoi(strings.TrimSpace(r.read("pid")))
+		r.await("the end of the call", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+		r.await("the folder aside", func() bool { return r.read("a/.lost/moon/rules.md") != "" })
+		r.await("a folder in its place", func() bool { return r.read("a/moon/scratchpad/active.yaml") == notes })
+		if r.effects() != 1 {
+			t.Errorf("%v: %d effects", signal, r.effects())
+		}
+	}
+}
+
+// While the store is away a cycle waits with its next call. It goes on if that ends in time;
+// else it is killed, and what it came to is in its folder.
+func TestStoreAway(t *testing.T) {
+	for ttl, outcome := range map[time.Duration]string{30 * time.Second: "done", time.Second: "failed"} {
+		r := newRig(t, often)
+		r.calls = 3
+		door := r.door()
+		c := r.config("a")
+		c.DSN, c.TTL = door.dsn, ttl
+		w := r.made(c)
+		r.order("run", "--task", "work")
+		r.wake(w)
+		r.do = func(int64) string { return "while test ! -e " + r.dir + "/go; do sleep 0.02; done" }
+		ended := make(chan error, 1)
+		go func() {
+			_, err := w.Wake(t.Context(), "moon")
+			ended <- err
+		}()
+		r.await("a call", func() bool { return r.effects() == 1 })
+		door.shut(true)
+		r.write("go", "")
+		if outcome == "done" {
+			time.Sleep(100 * time.Millisecond) // for a line that waits, or not
+			door.shut(false)
+		}
+		if err := <-ended; (err == nil) != (outcome == "done") {
+			t.Errorf("the visit: %v", err)
+		}
+		door.shut(false)
+		r.until(r.worker("a"), outcome)
+		want := map[string]int{"done": 3, "failed": 1}[outcome]
+		if _, err := os.Stat(w.Lost("moon")); err == nil || r.effects() != want {
+			t.Errorf("%d effects, want %d; or it is aside", r.effects(), want)
+		}
+	}
+}
+
+// Workers are killed at random, and take over from each other. What is ordered is done once,
+// no call runs twice, and each that ran is in a journal, which names it where it has no end.
+func TestKilledAtRandom(t *testing.T) {
+	r := newRig(t, often)
+	r.calls, r.do = 2, func(int64) string { return "sleep 0.1" }
+	var results []func() store.Order
+	for n := range 12 {
+		results = append(results, r.order("tell", fmt.Sprintf("told %d.", n)))
+		if n%3 == 0 {
+			r.order("run")
+		}
+		c := r.config(string("ab"[n/2%2]))
+		c.TTL = 300 * time.Millisecond
+		p := r.process(c)
+		time.Sleep(rand.N(700 * time.Millisecond))
+		_ = p.Process.Kill()
+		_, _ = p.Process.Wait()
+	}
+	w := r.worker("a")
+	r.await("quiet", func() bool { at := r.wake(w).At; return time.Until(at) > time.Hour })
+	memory := r.read("a/moon/scratchpad/active.yaml")
+	inbox, _ := filepath.Glob(filepath.Join(r.dir, "a/moon/inbox/*"))
+	for _, path := range inbox {
+		memory += r.read(strings.TrimPrefix(path, r.dir))
+	}
+	journals, _ := filepath.Glob(filepath.Join(r.dir, "a/moon/logs/cycle_*.jsonl"))
+	var all strings.Builder
+	for _, path := range journals {
+		text := r.read(strings.TrimPrefix(path, r.dir))
+		all.WriteString(text)
+		open := strings.Count(text, `"event":"intent"`) > strings.Count(text, `"event":"result"`)
+		if open && !strings.Contains(text, "outcome unknown") || !strings.Contains(text, `"event":"sleep"`) {
+			t.Errorf("%s does not say how it ended: %s", path, text)
+		}
+	}
+	for n, result := range results {
+		if o := result(); o.Exit == nil || *o.Exit != 0 {
+			t.Errorf("order %d: %+v", n, o)
+		}
+		if task := fmt.Sprintf("told %d.", n); !strings.Contains(memory+all.String(), task) {
+			t.Errorf("%s is nowhere", task)
+		}
+	}
+	r.effects()
+	for _, n := range strings.Fields(r.read("effects")) {
+		if !strings.Contains(all.String(), "echo "+n+" ") {
+			t.Errorf("call %s is in no journal", n)
+		}
+	}
+	t.Logf("%d calls in %d cycles", r.effects(), len(journals))
+}
+
+// Things that somebody is to mend are said of the home, and mended they are over.
+func TestProblems(t *testing.T) {
+	r := newRig(t, often)
+	w := r.worker("a")
+	says := func(what string) {
+		t.Helper()
+		next := r.wake(w)
+		if h := r.at(); !strings.Contains(h.State.Problem, what) || (h.State.Problem == "") != (what == "") || h.Holder != "" {
+			t.Errorf("%q, want %q; again at %v", h.State.Problem, what, next)
+		}
+	}
+	env := r.read("keys/.env")
+	r.write("keys/.env", "OPENAI_API_KEY=x\n")
+	says("moon needs OPENAI_BASE_URL, which a has not: put it into " + r.keys)
+	r.write("keys/moon/.env", env)
+	says("")
+	if r.read("a/moon/.env") != env {
+		t.Error("its own .env does not come first")
+	}
+	r.write("a/moon/rouse.yaml", often+"nonsense: 1\n") // an edit goes in as any
+	says("nonsense")
+	r.write("a/moon/rouse.yaml", often+"workspace: /elsewhere\n")
+	says("outside of the home")
+	r.write("a/moon/rouse.yaml", often)
+	r.must(syscall.Mkfifo(filepath.Join(r.dir, "a/moon/workspace/pipe"), 0o600))
+	says("pipe (a FIFO)")
+	r.must(os.Remove(filepath.Join(r.dir, "a/moon/workspace/pipe")))
+	for _, argv := range [][]string{{"vault", "list"}, {"tell", "--now", "x"}, {"tell", "--home=/", "x"}, {}} {
+		result := r.order(argv...)
+		says("")
+		if o := result(); *o.Exit != 2 || !strings.Contains(*o.Said, "cannot be ordered") {
+			t.Errorf("%q: %d %s", argv, *o.Exit, *o.Said)
+		}
+	}
+	w.Rouse = "/nowhere/rouse"
+	r.order("tell", "hello")
+	says("/nowhere/rouse")
+}
+
+// What changed alone is sent, here and there; a folder that is behind is brought forward, and
+// what was edited in it before is kept aside. A home that is pulled is gone.
+func TestFolders(t *testing.T) {
+	r := newRig(t, often)
+	a, b := r.worker("a"), r.worker("b")
+	r.wake(a)
+	r.wake(b)
+	r.write("a/moon/workspace/new", "new")
+	r.write("b/moon/workspace/big", "edited")
+	r.wake(a)
+	inode := func() uint64 {
+		info, err := os.Stat(filepath.Join(r.dir, "b/moon/workspace/many"))
 		r.must(err)
+		return info.Sys().(*syscall.Stat_t).Ino
 	}
-	notes := r.read("a/moon/scratchpad/active.yaml")
-	if h := r.at(); r.effects() != 1 || !strings.Contains(notes, "outcome unknown") || h.State.Outcome != "failed" {
-		t.Errorf("%d effects, %+v: %s", r.effects(), h.State, notes)
+	r.wake(b)
+	if r.read("b/moon/workspace/new") != "new" || len(r.read("b/moon/workspace/big")) != 1<<20 || r.read("b/.lost/moon/workspace/big") != "edited" {
+		t.Error("not overtaken")
 	}
-	if _, err := os.Stat(w.Lost("moon")); err == nil {
-		t.Error("what nobody took over is aside")
+	was := inode()
+	r.write("a/moon/workspace/new", "newer")
+	r.wake(a)
+	r.wake(b)
+	if r.read("b/moon/workspace/new") != "newer" || inode() != was {
+		t.Error("what did not change was written")
+	}
+	_, err := checkout.Pull(t.Context(), r.store, "moon", filepath.Join(r.dir, "moon"), false)
+	r.must(err)
+	if !r.wake(b).Gone || r.read("moon/workspace/new") != "newer" {
+		t.Error("not pulled")
 	}
 }
