@@ -128,7 +128,7 @@ func (f *Folder) clear() (err error) {
 	if f.rec.Stage == "" && f.base != nil && changed(f.base, f.seen, f.moves) == "" {
 		return nil
 	}
-	return f.Aside()
+	return f.aside()
 }
 
 func (f *Folder) moves(c history.Change) bool { return f.Moves(c.Path) }
@@ -144,8 +144,19 @@ func (f *Folder) known() {
 	f.seen = cmp.Or(f.seen, f.base)
 }
 
-// Aside moves the folder to where what was overtaken is kept, in the place of what is there.
-func (f *Folder) Aside() error {
+// Working says that the folder has what a cycle did and is in no version.
+func (f *Folder) Working() bool { return f.rec.Stage == working }
+
+// Overtaken keeps that aside.
+func (f *Folder) Overtaken() error {
+	if f.Working() {
+		return f.aside()
+	}
+	return nil
+}
+
+// aside moves the folder to where what was overtaken is kept, in the place of what is there.
+func (f *Folder) aside() error {
 	if disk.Exists(f.lost) {
 		if err := cmp.Or(clean(f.lost), os.Remove(f.lost)); err != nil {
 			return err

@@ -96,7 +96,7 @@ func (v *visit) visit(drain context.Context) (Next, error) {
 	case err == nil:
 		return next, nil
 	case errors.Is(err, store.ErrLost):
-		if failed := v.folder.Aside(); failed != nil {
+		if failed := v.folder.Overtaken(); failed != nil {
 			v.log("%s: %v", v.home.Name, failed)
 		}
 		v.told()
@@ -173,6 +173,11 @@ func (v *visit) checkout() error {
 			return err
 		}
 		lines = slices.DeleteFunc(lines, func(l mirror.Line) bool { return l.Path != spend })
+	}
+	if v.folder.Working() { // what a killed visit left running is ended, though its folder counts no more
+		c, _ := v.command("reap", "--home", v.folder.Dir)
+		c.Timeout = orderTime
+		_, _ = v.runs.Run(v.ctx, c) // it may be no home
 	}
 	if err := v.folder.Checkout(v.ctx, v.lease, v.home.Version, lines); err != nil {
 		return err

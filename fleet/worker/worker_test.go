@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -72,6 +73,27 @@ func TestTakenOver(t *testing.T) {
 		if r.effects() != 1 {
 			t.Errorf("%v: %d effects", signal, r.effects())
 		}
+	}
+}
+
+// A worker that is to end tells its cycle to, which saves. That is committed.
+func TestDrained(t *testing.T) {
+	r := newRig(t, often)
+	r.do = func(int64) string { return "sleep 60" }
+	r.order("run", "--task", "work")
+	w := r.worker("a")
+	r.wake(w)
+	ctx, drain := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.Wake(ctx, "moon")
+		ended <- err
+	}()
+	r.await("a call", func() bool { return r.effects() == 1 })
+	drain()
+	r.must(<-ended)
+	if h := r.at(); h.State.Outcome != "signal" || h.Holder != "" || h.State.Problem != "" {
+		t.Errorf("%+v", h)
 	}
 }
 
