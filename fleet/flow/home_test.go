@@ -138,7 +138,7 @@ func TestQueues(t *testing.T) {
 	if want := []string{"rouse-f", "rouse-f:eu", "rouse-f:eu+gpu", "rouse-f:gpu", "rouse-f:worker:w"}; !slices.Equal(got, want) {
 		t.Error(got)
 	}
-	for want, needs := range map[string][]string{"rouse-f": nil, "rouse-f:eu+gpu": {"gpu", "eu", "gpu"}, "rouse-f:worker:w": {"gpu", At("w")}} {
+	for want, needs := range map[string][]string{"rouse-f": nil, "rouse-f:eu+gpu": {"gpu", "eu", "gpu"}, "rouse-f:worker:w": {"gpu", moved + "w"}} {
 		if q := queue(base("f"), needs); q != want {
 			t.Error(needs, q)
 		}

@@ -60,12 +60,12 @@ func ID(fleet string, home int64) string { return fmt.Sprintf("%s-%d", base(flee
 // base is the queue of all workers of a fleet: workflows are in it, and visits that need nothing.
 func base(fleet string) string { return "rouse-" + fleet }
 
-// At is the label of one worker: a home that needs it was moved there.
-func At(worker string) string { return "worker:" + worker }
+// moved begins the label of one worker (store.OnWorker): a home that needs it was moved there.
+const moved = "worker:"
 
 // queue is where the visits of a home with these needs are.
 func queue(base string, needs []string) string {
-	if i := slices.IndexFunc(needs, func(n string) bool { return strings.HasPrefix(n, At("")) }); i >= 0 {
+	if i := slices.IndexFunc(needs, func(n string) bool { return strings.HasPrefix(n, moved) }); i >= 0 {
 		return base + ":" + needs[i]
 	}
 	if len(needs) == 0 {
@@ -79,7 +79,7 @@ const MaxLabels = 4
 
 // queues are those of a worker: of all that its labels fulfil, and of homes that were moved to it.
 func queues(fleet, name string, labels []string) []string {
-	all := map[string]bool{queue(base(fleet), []string{At(name)}): true}
+	all := map[string]bool{queue(base(fleet), []string{moved + name}): true}
 	for set := range 1 << len(labels) {
 		var needs []string
 		for i, l := range labels {

@@ -129,7 +129,7 @@ func TestTemporal(t *testing.T) {
 	second := n.worker()
 	go func() { worked <- c.Work(ctx, context.WithoutCancel(ctx), second) }()
 	must(c.Start(t.Context(), 4, "picky", []string{"gpu"}))
-	must(c.Start(t.Context(), 5, "moved", []string{At("second")}))
+	must(c.Start(t.Context(), 5, "moved", []string{moved + "second"}))
 	n.visited(t, "moved", 1)
 	must(c.Signal(t.Context(), 4, "picky", nil))
 	n.visited(t, "picky", 1)

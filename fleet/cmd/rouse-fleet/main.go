@@ -29,7 +29,7 @@ type app struct {
 // verbs are all of them, in the order of the help.
 func (a *app) verbs() []verb {
 	return append([]verb{
-		a.devVerb(), a.migrateVerb(), a.doctorVerb(), a.pruneVerb(), a.limitVerb(),
+		a.devVerb(), a.workerVerb(), a.migrateVerb(), a.doctorVerb(), a.pruneVerb(), a.limitVerb(),
 		a.pushVerb(), a.pullVerb(), a.shareVerb(),
 		a.listVerb(), a.statusVerb(), a.moveVerb(), a.drainVerb(),
 	}, a.orderVerbs()...)

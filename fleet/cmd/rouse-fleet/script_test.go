@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"rouse/fleet/dev"
 	"rouse/fleet/dev/devtest"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -38,15 +39,19 @@ func build(t *testing.T) (bin string) {
 // TestScript is what a user does, and what goes wrong: each script has a database.
 func TestScript(t *testing.T) {
 	bin := build(t)
+	temporal, _ := dev.FindTemporal()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", bin+":"+e.Getenv("PATH"))
 			e.Setenv("ROUSE_FLEET_DSN", devtest.Database(e.T().(testing.TB)))
 			e.Setenv("ROUSE_SWEEP", os.Getenv("ROUSE_SWEEP"))
+			e.Setenv("ROUSE_FLEET_TEMPORAL", temporal)
 			return nil
 		},
-		Condition: func(what string) (bool, error) { return what == "s3" && devtest.Gateway() != "", nil },
+		Condition: func(what string) (bool, error) {
+			return what == "s3" && devtest.Gateway() != "" || what == "temporal" && temporal != "", nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"bucket": func(ts *testscript.TestScript, neg bool, args []string) {
 				url, dir := devtest.Bucket(t)

@@ -12,14 +12,14 @@ import (
 	"rouse/internal/text"
 )
 
-const help = `Keep homes of rouse in a Postgres, and get them onto machines from there. A home that was
-pushed is woken nowhere until it is pulled, onto one machine at a time.
+const help = `Keep homes of rouse in a Postgres. A home that was pushed is woken by workers, on whichever
+machine one has room, until it is pulled onto one machine again.
 
 %s
 Each verb has a help of its own. What never leaves a machine: %s.
 
 The store is --dsn, else $ROUSE_FLEET_DSN, else the one line of %s in the
-user's folder of configuration. A try begins with rouse-fleet dev: it says its DSN.
+user's folder of configuration. A try begins with rouse-fleet dev: it says what to export.
 
 Exit codes: 0, 1 failed, 2 usage or configuration, 75 the home is awake or an order not done yet, 130 or 143 a signal.
 
