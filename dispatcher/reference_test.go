@@ -25,6 +25,8 @@ func steps(step int, path []string) (referred, error) {
 	return referred{}, errors.New("there is no such step yet")
 }
 
+func shared(id string, path []string) (referred, error) { return referred{value: id + path[0]}, nil }
+
 func TestReferences(t *testing.T) {
 	tool := tools.Tool{Name: "t", Streams: []string{"body"}, Verbatim: []string{"command"}}
 	tests := []struct {
@@ -44,6 +46,9 @@ func TestReferences(t *testing.T) {
 		{name: "small text that streams", args: `{"a":"{{step3.content}}"}`, want: `{"a":"small"}`},
 		{name: "key is not looked at", args: `{"{{step1.content}}":1}`, want: `{"{{step1.content}}":1}`},
 
+		{name: "shared", args: `{"a":"{{fleet:0123456789abcdef.content}}","b":"{{fleet:x.content}}"}`, want: `{"a":"0123456789abcdefcontent","b":"{{fleet:x.content}}"}`},
+		{name: "shared, executed", args: `{"command":"{{fleet:0123456789abcdef.content}}"}`, err: "command is executed or dialled"},
+		{name: "shared without a field", args: `{"a":"{{fleet:0123456789abcdef}}"}`, err: "write a reference as {{step3.content}}"},
 		{name: "executed", args: `{"command":"echo {{step1.content}}"}`, err: "command is executed or dialled"},
 		{name: "executed, nested", args: `{"command":{"x":["{{step1.content}}"]}}`, err: "pass the content as body"},
 		{name: "too large to splice", args: `{"a":"<{{step2.content}}>"}`, err: "the limit is 65536"},
@@ -59,7 +64,7 @@ func TestReferences(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &resolver{tool: tool, lookup: steps, streams: map[string]io.ReadCloser{}}
+			r := &resolver{tool: tool, lookup: steps, shared: shared, streams: map[string]io.ReadCloser{}}
 			defer r.close()
 			got := r.resolve(json.RawMessage(tt.args))
 			if tt.err != "" {
@@ -90,7 +95,7 @@ func FuzzReferences(f *testing.F) {
 		if json.Unmarshal([]byte(args), &object) != nil || object == nil {
 			return
 		}
-		r := &resolver{tool: tools.Tool{Verbatim: []string{"command"}}, lookup: steps, streams: map[string]io.ReadCloser{}}
+		r := &resolver{tool: tools.Tool{Verbatim: []string{"command"}}, lookup: steps, shared: shared, streams: map[string]io.ReadCloser{}}
 		out := r.resolve(json.RawMessage(args))
 		if r.err != nil {
 			return
