@@ -239,13 +239,18 @@ func (f *Folder) Send(ctx context.Context, l store.Lease, v *store.Version) (r R
 	return r, err
 }
 
-// Commit commits what was sent, and ends the lease.
+// Commit commits what was sent, and ends the lease. What cannot be remembered of it here, as on
+// a disk that is full, is found out again.
 func (f *Folder) Commit(ctx context.Context, l store.Lease, v store.Version) error {
 	if err := f.commit(ctx, l, v); err != nil {
 		return err
 	}
 	f.rec.Version += min(1, len(v.Manifest))
-	return f.settle(l)
+	f.base = f.seen
+	if frame, err := f.seen.Frame(); err == nil && disk.Overwrite(disk.OS{}, f.Seen(), frame, 0o600) == nil {
+		_ = f.mark("", l)
+	}
+	return nil
 }
 
 // send sends the contents that are new since the version.
@@ -278,15 +283,4 @@ func (f *Folder) commit(ctx context.Context, l store.Lease, v store.Version) err
 		case <-time.After(wait):
 		}
 	}
-}
-
-// settle remembers that the folder is as the version is. What of it a crash takes is found
-// out again.
-func (f *Folder) settle(l store.Lease) error {
-	f.base = f.seen
-	frame, err := f.seen.Frame()
-	if err == nil {
-		err = disk.Overwrite(disk.OS{}, f.Seen(), frame, 0o600)
-	}
-	return cmp.Or(err, f.mark("", l))
 }

@@ -1,13 +1,11 @@
 package worker_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,10 +14,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"rouse/fleet/checkout"
 	"rouse/fleet/dev/devtest"
@@ -103,6 +102,7 @@ type rig struct {
 
 func newRig(t *testing.T, yaml string) *rig {
 	t.Helper()
+	t.Parallel()
 	r := &rig{t: t, dir: t.TempDir(), dsn: devtest.Database(t), calls: 1}
 	var err error
 	if r.store, err = store.Open(t.Context(), r.dsn); err == nil {
@@ -233,62 +233,25 @@ func (r *rig) calls60(name string, ttl time.Duration) *exec.Cmd {
 	return p
 }
 
-// door is a way to the store that can be shut.
-type door struct {
-	net.Listener
-	dsn, to string
-	mu      sync.Mutex
-	closed  bool
-	conns   []net.Conn
-}
-
-func (r *rig) door() *door {
+// away cuts the store off, or with false lets it be reached again.
+func (r *rig) away(is bool) {
 	r.t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "rd") // a socket's path is short
-	r.must(err)
-	r.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	u, err := url.Parse(r.dsn)
 	r.must(err)
-	q := u.Query()
-	d := &door{to: filepath.Join(q.Get("host"), ".s.PGSQL."+cmp.Or(q.Get("port"), "5432"))}
-	q.Set("host", dir)
-	u.RawQuery = q.Encode()
-	d.dsn = u.String()
-	d.Listener, err = net.Listen("unix", filepath.Join(dir, filepath.Base(d.to)))
+	name := strings.TrimPrefix(u.Path, "/")
+	u.Path = "/postgres"
+	c, err := pgx.Connect(r.t.Context(), u.String())
 	r.must(err)
-	r.t.Cleanup(func() { d.Close() })
-	go d.serve()
-	return d
-}
-
-func (d *door) serve() {
-	for {
-		in, err := d.Accept()
-		if err != nil {
-			return
-		}
-		out, err := net.Dial("unix", d.to)
-		d.mu.Lock()
-		if err != nil || d.closed {
-			in.Close()
-		} else {
-			d.conns = append(d.conns, in, out)
-			go func() { _, _ = io.Copy(in, out); in.Close() }()
-			go func() { _, _ = io.Copy(out, in); out.Close() }()
-		}
-		d.mu.Unlock()
+	defer c.Close(r.t.Context())
+	_, err = c.Exec(r.t.Context(), fmt.Sprintf("alter database %s allow_connections %v", name, !is))
+	if err == nil && is {
+		_, err = c.Exec(r.t.Context(), "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+	} else if err == nil {
+		r.store.Close() // whose connections are dead
+		r.store, err = store.Open(context.Background(), r.dsn)
+		r.t.Cleanup(r.store.Close)
 	}
-}
-
-func (d *door) shut(yes bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed = yes; yes {
-		for _, c := range d.conns {
-			c.Close()
-		}
-		d.conns = nil
-	}
+	r.must(err)
 }
 
 // process is a worker as one of its own.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ func (v *visit) sum(version *store.Version, r checkout.Report) Next {
 		problem(err)
 		v.problem = st.Problem
 		return in(awhile)
+	}
+	if c := setup.CheckSpace(s.Home); !c.OK {
+		problem(fmt.Errorf("the disk of %s on %s: %s; %s", v.Dir, v.Name, c.Found, c.Hint))
 	}
 	problem(checkout.Inside(s.Home, s.Home.Folder(s.Config.Workspace)))
 	if len(r.Left) > 0 && st.Problem == "" {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
 )
@@ -54,25 +56,27 @@ func TestKilled(t *testing.T) {
 // it had is kept aside.
 func TestTakenOver(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
-		r := newRig(t, often)
-		p := r.calls60("a", time.Second)
-		r.must(p.Process.Signal(signal))
-		r.until(r.worker("b"), "failed")
-		notes := r.read("b/moon/scratchpad/active.yaml")
-		if !strings.Contains(notes, "outcome unknown") || !strings.Contains(notes, "its machine was lost") {
-			t.Error(notes)
-		}
-		if _ = p.Process.Signal(syscall.SIGCONT); signal == syscall.SIGKILL {
-			_, _ = p.Process.Wait()
-			r.wake(r.worker("a"))
-		}
-		pid, _ := strconv.Atoi(strings.TrimSpace(r.read("pid")))
-		r.await("the end of the call", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
-		r.await("the folder aside", func() bool { return r.read("a/.lost/moon/rules.md") != "" })
-		r.await("a folder in its place", func() bool { return r.read("a/moon/scratchpad/active.yaml") == notes })
-		if r.effects() != 1 {
-			t.Errorf("%v: %d effects", signal, r.effects())
-		}
+		t.Run(unix.SignalName(signal), func(t *testing.T) {
+			r := newRig(t, often)
+			p := r.calls60("a", 3*time.Second)
+			r.must(p.Process.Signal(signal))
+			r.until(r.worker("b"), "failed")
+			notes := r.read("b/moon/scratchpad/active.yaml")
+			if !strings.Contains(notes, "outcome unknown") || !strings.Contains(notes, "its machine was lost") {
+				t.Error(notes)
+			}
+			if _ = p.Process.Signal(syscall.SIGCONT); signal == syscall.SIGKILL {
+				_, _ = p.Process.Wait()
+				r.wake(r.worker("a"))
+			}
+			pid, _ := strconv.Atoi(strings.TrimSpace(r.read("pid")))
+			r.await("the end of the call", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+			r.await("the folder aside", func() bool { return r.read("a/.lost/moon/rules.md") != "" })
+			r.await("a folder in its place", func() bool { return r.read("a/moon/scratchpad/active.yaml") == notes })
+			if r.effects() != 1 {
+				t.Errorf("%v: %d effects", signal, r.effects())
+			}
+		})
 	}
 }
 
@@ -100,37 +104,38 @@ func TestDrained(t *testing.T) {
 // While the store is away a cycle waits with its next call. It goes on if that ends in time;
 // else it is killed, and what it came to is in its folder.
 func TestStoreAway(t *testing.T) {
-	for ttl, outcome := range map[time.Duration]string{30 * time.Second: "done", time.Second: "failed"} {
-		r := newRig(t, often)
-		r.calls = 3
-		door := r.door()
-		c := r.config("a")
-		c.DSN, c.TTL = door.dsn, ttl
-		w := r.made(c)
-		r.order("run", "--task", "work")
-		r.wake(w)
-		r.do = func(int64) string { return "while test ! -e " + r.dir + "/go; do sleep 0.02; done" }
-		ended := make(chan error, 1)
-		go func() {
-			_, err := w.Wake(t.Context(), "moon")
-			ended <- err
-		}()
-		r.await("a call", func() bool { return r.effects() == 1 })
-		door.shut(true)
-		r.write("go", "")
-		if outcome == "done" {
-			time.Sleep(100 * time.Millisecond) // for a line that waits, or not
-			door.shut(false)
-		}
-		if err := <-ended; (err == nil) != (outcome == "done") {
-			t.Errorf("the visit: %v", err)
-		}
-		door.shut(false)
-		r.until(r.worker("a"), outcome)
-		want := map[string]int{"done": 3, "failed": 1}[outcome]
-		if _, err := os.Stat(w.Lost("moon")); err == nil || r.effects() != want {
-			t.Errorf("%d effects, want %d; or it is aside", r.effects(), want)
-		}
+	for ttl, outcome := range map[time.Duration]string{30 * time.Second: "done", 3 * time.Second: "failed"} {
+		t.Run(outcome, func(t *testing.T) {
+			r := newRig(t, often)
+			r.calls = 3
+			c := r.config("a")
+			c.TTL = ttl
+			w := r.made(c)
+			r.order("run", "--task", "work")
+			r.wake(w)
+			r.do = func(int64) string { return "while test ! -e " + r.dir + "/go; do sleep 0.02; done" }
+			ended := make(chan error, 1)
+			go func() {
+				_, err := w.Wake(t.Context(), "moon")
+				ended <- err
+			}()
+			r.await("a call", func() bool { return r.effects() == 1 })
+			r.away(true)
+			r.write("go", "")
+			if outcome == "done" {
+				time.Sleep(100 * time.Millisecond) // for a line that waits, or not
+				r.away(false)
+			}
+			if err := <-ended; (err == nil) != (outcome == "done") {
+				t.Errorf("the visit: %v", err)
+			}
+			r.away(false)
+			r.until(r.worker("a"), outcome)
+			want := map[string]int{"done": 3, "failed": 1}[outcome]
+			if _, err := os.Stat(w.Lost("moon")); err == nil || r.effects() != want {
+				t.Errorf("%d effects, want %d; or it is aside", r.effects(), want)
+			}
+		})
 	}
 }
 
