@@ -34,7 +34,7 @@ type proxy struct {
 	conns []net.Conn
 }
 
-func newProxy(t *testing.T, network, address string) *proxy {
+func newProxy(t testing.TB, network, address string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,8 +101,9 @@ type member struct {
 
 // cluster is a fleet in which things go wrong.
 type cluster struct {
-	*testing.T
+	testing.TB
 	dir     string
+	seed    uint64
 	rand    *rand.Rand
 	pg      *dev.Server
 	options []string
@@ -115,9 +116,14 @@ type cluster struct {
 	base    string // the clock's: see [clock]
 }
 
-func newCluster(t *testing.T, ttl time.Duration, seed uint64) *cluster {
+func newCluster(t testing.TB) *cluster {
+	seed := uint64(time.Now().UnixNano())
+	if given := os.Getenv("FLEET_PROOF_SEED"); given != "" {
+		seed, _ = strconv.ParseUint(given, 10, 64)
+	}
+	t.Logf("FLEET_PROOF_SEED=%d", seed)
 	dir, err := os.MkdirTemp("/tmp", "rp") // a socket's path is short
-	c := &cluster{T: t, dir: dir, ttl: ttl, rand: rand.New(rand.NewPCG(seed, 2)), met: map[string]int{}, options: []string{"-c", "max_connections=200", "-c", "fsync=off"}}
+	c := &cluster{TB: t, dir: dir, seed: seed, rand: rand.New(rand.NewPCG(seed, 2)), met: map[string]int{}, options: []string{"-c", "max_connections=200", "-c", "fsync=off", "-c", "shared_preload_libraries=pg_stat_statements"}}
 	c.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	c.must(os.Chmod(dir, 0o755)) // as root the server is another user's
@@ -152,11 +158,11 @@ func (c *cluster) store() *store.Store {
 	return s
 }
 
-// link is a way to the store for one member alone.
-func (c *cluster) link(m *member) (dsn string) {
-	p := newProxy(c.T, "unix", filepath.Join(c.dir, "pg/.s.PGSQL.5432"))
+// link is a way to a server for one member alone.
+func (c *cluster) link(m *member, network, address, form string) string {
+	p := newProxy(c.TB, network, address)
 	m.links = append(m.links, p)
-	return fmt.Sprintf("postgres://rouse@%s/postgres?sslmode=disable&connect_timeout=5", p.Addr())
+	return fmt.Sprintf(form, p.Addr())
 }
 
 func (m *member) start() error {

@@ -14,8 +14,7 @@ import (
 
 // History is what a run of a fleet left.
 type History struct {
-	Schedule schedule.Entry // of every home
-	Until    time.Time      // a slot up to here has had its turn
+	Until    time.Time // a slot up to here has had its turn
 	Homes    []Home
 	Asked    map[string]string // the home that the model asked for a call, by the call's id
 	Mirrored map[string]bool   // calls whose intent was in the store before a version had it
@@ -29,6 +28,7 @@ type History struct {
 type Home struct {
 	Name     string
 	Epoch    int64
+	Schedule schedule.Entry
 	Versions []Version
 	Ledger   []schedule.Record
 	Cycles   []Cycle
@@ -154,7 +154,7 @@ func (r *Report) slots(h History, home Home) {
 		case l.Event == "entry" && from.IsZero():
 			from = l.Slot
 		case l.Event == "slot":
-			for s := range h.Schedule.Between(l.Slot.Add(-1), slices.MaxFunc([]time.Time{l.Slot, l.Last}, time.Time.Compare)) {
+			for s := range home.Schedule.Between(l.Slot.Add(-1), slices.MaxFunc([]time.Time{l.Slot, l.Last}, time.Time.Compare)) {
 				words[s.Unix()] = l.Status
 			}
 		}
@@ -163,7 +163,7 @@ func (r *Report) slots(h History, home Home) {
 		r.fault("silence: %s has no ledger", home.Name)
 		return
 	}
-	for s := range h.Schedule.Between(from, h.Until) {
+	for s := range home.Schedule.Between(from, h.Until) {
 		switch is := words[s.Unix()]; is {
 		case "", schedule.Running, schedule.Waiting:
 			r.fault("silence: %s says of its slot of %s %q", home.Name, s.UTC().Format(time.DateTime), is)

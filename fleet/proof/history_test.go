@@ -15,7 +15,7 @@ import (
 // call had begun, and another one settled that.
 func good(t *testing.T) History {
 	w, dir := new(World), t.TempDir()
-	every, err := w.Make(dir, 1, "@every 60s")
+	every, err := w.Make(dir, 1, "* * * * *")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +32,9 @@ func good(t *testing.T) History {
 		return Cycle{ID: fmt.Sprint("c", n), Owner: *owner(n), Slept: true, Calls: []Call{c}, Said: said}
 	}
 	return History{
-		Schedule: every, Until: at(4), Last: "last",
+		Until: at(4), Last: "last",
 		Homes: []Home{{
-			Name: "home1", Epoch: 4,
+			Name: "home1", Epoch: 4, Schedule: every,
 			Versions: []Version{
 				{Epoch: 1, Memory: []string{"did_1"}, Journals: []string{"c1"}},
 				{Epoch: 3, Memory: []string{"did_1"}, Journals: []string{"c1", "c2"}},

@@ -1,14 +1,15 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,9 @@ import (
 
 	"rouse/agent/schedule"
 	"rouse/fleet/checkout"
+	"rouse/fleet/daemon"
+	"rouse/fleet/dev"
+	"rouse/fleet/flow"
 	"rouse/fleet/store"
 	"rouse/fleet/worker"
 	"rouse/home"
@@ -30,7 +34,7 @@ func TestMain(m *testing.M) {
 		var c settings
 		err := json.Unmarshal([]byte(text), &c)
 		if err == nil {
-			err = c.loop(context.Background())
+			err = c.run(context.Background())
 		}
 		fmt.Println(err)
 		os.Exit(1)
@@ -40,9 +44,9 @@ func TestMain(m *testing.M) {
 
 // settings are what a simulated worker is made of.
 type settings struct {
-	DSN, Name, Dir, Rouse string
-	TTL                   time.Duration
-	Homes                 int // awake at once
+	DSN, Temporal, Name, Dir, Rouse string // without Temporal it looks itself what is due
+	TTL                             time.Duration
+	Homes                           int // awake at once
 }
 
 // clock is that of a file beside a program: "BASE SPEED OFF", a time in nanoseconds since which it
@@ -101,19 +105,18 @@ func (c *cluster) build(name, version string) (path string) {
 	return path
 }
 
-// loop wakes homes that are due, by a clock that is right, until it is killed.
-func (c settings) loop(ctx context.Context) error {
-	var s *store.Store
-	for s == nil {
-		var err error
-		if s, err = store.Open(ctx, c.DSN); err != nil {
-			fmt.Println(err)
-			time.Sleep(c.TTL / 10)
-		}
+// run wakes homes that are due, by a clock that is right, until it is killed.
+func (c settings) run(ctx context.Context) error {
+	s, err := store.Open(ctx, c.DSN)
+	for ; err != nil; s, err = store.Open(ctx, c.DSN) {
+		time.Sleep(c.TTL / 10)
 	}
 	w, off, err := c.worker(s)
 	if err != nil {
 		return err
+	}
+	if c.Temporal != "" {
+		return c.daemon(ctx, w)
 	}
 	var mu sync.Mutex
 	later, room := map[string]time.Time{}, make(chan struct{}, c.Homes)
@@ -151,27 +154,52 @@ func (c settings) loop(ctx context.Context) error {
 	}
 }
 
+// waker is a [worker.Worker] for package flow.
+type waker struct{ *worker.Worker }
+
+func (w waker) Wake(ctx context.Context, home string) (flow.Next, error) {
+	next, err := w.Worker.Wake(ctx, home)
+	return flow.Next(next), err
+}
+
+// daemon is what the verb worker does, but for the length of a lease.
+func (c settings) daemon(ctx context.Context, w *worker.Worker) error {
+	t, err := flow.Open(c.Temporal, "", w.Store.ID, w.Log)
+	if err != nil {
+		return err
+	}
+	d := &daemon.Daemon{Store: w.Store, Temporal: t, Homes: c.Homes, Say: w.Log, Shown: store.Worker{Name: c.Name}, Waker: waker{w}}
+	return d.Run(ctx, ctx)
+}
+
 func (c settings) worker(s *store.Store) (w *worker.Worker, off time.Duration, err error) {
 	w = &worker.Worker{Store: s, Name: c.Name, Dir: c.Dir, Rouse: c.Rouse, TTL: c.TTL, Log: func(line string) { fmt.Println(time.Now().Format("05.000"), line) }}
 	w.Now, off, err = clock(c.Rouse + ".clock")
 	return w, off, err
 }
 
-// push makes the homes and puts them into the store.
-func (c *cluster) push(homes int, every string) (e schedule.Entry) {
+// push makes the homes, whose slots are spread over their interval, and puts them into the store.
+func (c *cluster) push(homes int, every time.Duration) map[string]schedule.Entry {
 	c.Helper()
 	s := c.store()
 	defer s.Close()
-	for n := range homes {
-		h := home.Home{Dir: filepath.Join(c.dir, "home", fmt.Sprint("home", n))}
+	all, n := map[string]schedule.Entry{}, 0
+	for n < homes {
+		h := home.Home{Dir: filepath.Join(c.dir, fmt.Sprint("home", n))}
+		at, cron := n*int(every/time.Second)/homes, ""
+		if m := int(every / time.Minute); m > 0 {
+			cron = fmt.Sprintf("%d %d-59/%d * * * *", at%60, at/60, m)
+		} else {
+			cron = fmt.Sprintf("%d-59/%d * * * * *", at, every/time.Second)
+		}
 		var err error
-		e, err = c.world.Make(h.Dir, n, every)
+		all[filepath.Base(h.Dir)], err = c.world.Make(h.Dir, n, cron)
 		c.must(err)
 		_, err = checkout.Push(c.Context(), s, h, "")
-		c.must(err)
-		c.must(os.RemoveAll(h.Dir))
+		c.must(cmp.Or(err, os.RemoveAll(h.Dir)))
+		n++
 	}
-	return e
+	return all
 }
 
 func (m *member) clock() string { return m.dir + ".rouse.clock" }
@@ -183,8 +211,15 @@ func (c *cluster) join(name, program string) *member {
 	c.must(os.Mkdir(m.dir, 0o700))
 	c.must(os.Link(program, rouse))
 	c.must(os.WriteFile(m.clock(), []byte(c.base+" 0"), 0o600))
-	text, _ := json.Marshal(settings{c.link(m), name, m.dir, rouse, c.ttl, 2})
+	is := settings{DSN: c.link(m, "unix", filepath.Join(c.dir, "pg/.s.PGSQL.5432"), "postgres://rouse@%s/postgres?sslmode=disable&connect_timeout=5"), Name: name, Dir: m.dir, Rouse: rouse, TTL: c.ttl, Homes: 2}
+	if c.temp != nil {
+		is.Temporal = c.link(m, "tcp", c.temp.Address, "%s")
+	}
+	text, _ := json.Marshal(is)
 	m.command = func() *exec.Cmd {
+		if c.temp != nil && sweep.Full() {
+			return exec.Command(filepath.Join(c.dir, "rouse-fleet"), "worker", "--dsn", is.DSN, "--temporal", is.Temporal, "--name", name, "--dir", m.dir, "--rouse", rouse)
+		}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), as+"="+string(text))
 		return cmd
@@ -201,52 +236,78 @@ type plan struct {
 	homes, slots int
 	every        time.Duration // as homes see it
 	ttl          time.Duration
-	kinds        int // of faults that must be met
+	kinds        int   // of faults that must be met
+	speed        int64 // how many times as fast as the machine's clock theirs is
 }
-
-// speed is how many times as fast as the machine's the clocks of a simulation are.
-const speed = 60
 
 // TestSimulated: three workers wake homes by clocks that are fast, while things go wrong.
 func TestSimulated(t *testing.T) {
-	p := sweep.Of(plan{8, 60, time.Minute, time.Second, 3}, plan{40, 600, 5 * time.Minute, 2 * time.Second, 9}, plan{300, 20000, 15 * time.Minute, 3 * time.Second, 9})
-	seed := uint64(time.Now().UnixNano())
-	if given := os.Getenv("FLEET_PROOF_SEED"); given != "" {
-		seed, _ = strconv.ParseUint(given, 10, 64)
+	t.Parallel()
+	c := newCluster(t)
+	c.prove(sweep.Of(plan{8, 60, time.Minute, time.Second, 3, 60}, plan{40, 600, 5 * time.Minute, 2 * time.Second, 9, 60}, plan{300, 20000, 15 * time.Minute, 3 * time.Second, 9, 60}))
+}
+
+// TestReal: the same by the machine's clock, with Temporal.
+func TestReal(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.temporal()
+	c.prove(sweep.Of(plan{4, 8, 4 * time.Second, 2 * time.Second, 1, 1}, plan{30, 60, 30 * time.Second, 5 * time.Second, 5, 1}, plan{300, 600, 5 * time.Minute, 30 * time.Second, 9, 1}))
+}
+
+func (c *cluster) temporal() {
+	var err error
+	c.temp, err = dev.StartTemporal(c.Context(), filepath.Join(c.dir, "temporal"))
+	if errors.Is(err, dev.ErrNoTemporal) {
+		c.Skip(err)
 	}
-	t.Logf("FLEET_PROOF_SEED=%d", seed)
-	c := newCluster(t, p.ttl, seed)
+	c.must(err)
+	c.Cleanup(func() { c.temp.Stop() })
+}
+
+// prove lets things go wrong for as many slots as it is planned, and has all of it checked.
+func (c *cluster) prove(p plan) {
+	c.ttl = p.ttl
 	news := c.build("rouse-new", "v2.0.0")
 	old := news
 	if sweep.Of(false, true, true) {
 		old = c.build("rouse-old", "v1.0.0")
 	}
-	entry := c.push(p.homes, fmt.Sprint("@every ", p.every))
+	if c.temp != nil && sweep.Full() {
+		out, err := exec.Command("go", "build", "-o", c.dir, "../cmd/rouse-fleet").CombinedOutput()
+		if err != nil {
+			c.Fatalf("%v: %s", err, out)
+		}
+	}
+	entries := c.push(p.homes, p.every)
 	began := time.Now()
-	c.base = fmt.Sprint(began.UnixNano(), " ", speed)
+	c.base = fmt.Sprint(began.UnixNano(), " ", p.speed)
 	for n, name := range []string{"a", "b", "c"} {
 		m := c.join(name, []string{news, old, news}[n])
 		if n == 2 {
 			c.small(m)
 		}
 		c.must(m.start())
-		t.Cleanup(m.stop)
+		c.Cleanup(m.stop)
 	}
 	rounds := (p.slots + p.homes - 1) / p.homes
-	c.wreck(began.Add(time.Duration(rounds) * p.every / speed))
+	c.wreck(began.Add(time.Duration(rounds) * p.every / time.Duration(p.speed)))
 	for _, m := range c.members { // the last fault: all of them
 		m.stop()
 	}
-	h := c.settle(p, news, began)
-	h.Schedule, h.Deaths = entry, c.deaths
-	c.report(h, seed, p, began)
+	h := c.settle(p, news)
+	h.Deaths = c.deaths
+	for n := range h.Homes {
+		h.Homes[n].Schedule = entries[h.Homes[n].Name]
+	}
+	c.report(h, p, began)
 }
 
 // settle has a last worker, whose clock is past the next slot, wake all homes until nothing is left
 // to be done, and reads what there is.
-func (c *cluster) settle(p plan, program string, began time.Time) History {
+func (c *cluster) settle(p plan, program string) History {
 	m := c.join("last", program)
-	ahead := int64(p.every + 2*time.Minute)
+	ahead := int64(2 * p.every)
 	c.must(os.WriteFile(m.clock(), []byte(fmt.Sprint(c.base, " ", ahead)), 0o600))
 	now, _, err := clock(m.clock())
 	c.must(err)
@@ -292,7 +353,7 @@ func (c *cluster) last(s *store.Store, w *worker.Worker, name string, until time
 }
 
 // report checks a history, and says what it came to.
-func (c *cluster) report(h History, seed uint64, p plan, began time.Time) {
+func (c *cluster) report(h History, p plan, began time.Time) {
 	r := Check(h)
 	slots := 0
 	for _, n := range r.Slots {
@@ -303,12 +364,12 @@ func (c *cluster) report(h History, seed uint64, p plan, began time.Time) {
 		took = fmt.Sprintf("%d, median %.1f s, at most %.1f s", n, r.Takeover[n/2].Seconds(), r.Takeover[n-1].Seconds())
 	}
 	c.Logf("seed %d: %d homes, %d slots %v, %d cycles that made calls, %d versions, %d effects, %d calls unknown of which %d ran; lease %s, taken over: %s; faults %v; %s",
-		seed, len(h.Homes), slots, r.Slots, r.Cycles, r.Versions, r.Effects, r.Unknown, r.Overlaps, c.ttl, took, c.met, time.Since(began).Round(time.Second))
+		c.seed, len(h.Homes), slots, r.Slots, r.Cycles, r.Versions, r.Effects, r.Unknown, r.Overlaps, c.ttl, took, c.met, time.Since(began).Round(time.Second))
 	for _, f := range r.Faults[:min(len(r.Faults), 20)] {
 		c.Error(f)
 	}
 	if len(r.Faults) > 0 {
-		c.Errorf("%d faults; again by FLEET_PROOF_SEED=%d", len(r.Faults), seed)
+		c.Errorf("%d faults; again by FLEET_PROOF_SEED=%d", len(r.Faults), c.seed)
 		for _, m := range c.members {
 			text, _ := os.ReadFile(m.dir + ".out")
 			_ = os.WriteFile(filepath.Join(os.TempDir(), "fleet-proof-"+m.name+".out"), text, 0o600)
