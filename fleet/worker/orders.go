@@ -67,9 +67,9 @@ func (v *visit) order(o store.Order) (store.Done, error) {
 // again. A task goes before.
 func (v *visit) ask(o store.Order, args []string) (store.Done, error) {
 	d := store.Done{ID: o.ID}
-	if len(args) == 2 && args[0] == "--task" {
+	if task, ok := strings.CutPrefix(strings.Join(args, "="), "--task="); ok && len(args) < 3 {
 		var err error
-		if d, err = v.run(o, "tell", "--home", v.folder.Dir, "--", args[1]); err != nil || d.Exit != 0 {
+		if d, err = v.run(o, "tell", "--home", v.folder.Dir, "--", task); err != nil || d.Exit != 0 {
 			return d, err
 		}
 	} else if len(args) > 0 {

@@ -84,7 +84,7 @@ func TestTakenOver(t *testing.T) {
 func TestDrained(t *testing.T) {
 	r := newRig(t, often)
 	r.do = func(int64) string { return "sleep 60" }
-	r.order("run", "--task", "work")
+	r.order("run", "--task=work")
 	w := r.worker("a")
 	r.wake(w)
 	ctx, drain := context.WithCancel(t.Context())

@@ -47,8 +47,10 @@ create table rouse.workers (
 alter table rouse.lines enable row level security;
 alter table rouse.orders enable row level security;
 alter table rouse.workers enable row level security;
-create policy tenant on rouse.lines using (home in (select id from rouse.homes));
-create policy tenant on rouse.orders using (home in (select id from rouse.homes));
+drop policy tenant on rouse.versions;
+create policy tenant on rouse.versions using (exists (select from rouse.homes h where h.id = versions.home)); -- not all homes for each
+create policy tenant on rouse.lines using (exists (select from rouse.homes h where h.id = lines.home));
+create policy tenant on rouse.orders using (exists (select from rouse.homes h where h.id = orders.home));
 create policy tenant on rouse.workers using (tenant = (select rouse.tenant()));
 grant select, insert, delete on rouse.lines to rouse_worker;
 grant select, insert, update on rouse.orders to rouse_worker;
@@ -96,7 +98,7 @@ create policy tenant on rouse.trash using (tenant = (select rouse.tenant()));
 create policy tenant on rouse.limits using (tenant = (select rouse.tenant()));
 create policy tenant on rouse.pruned using (tenant = (select rouse.tenant()));
 create policy tenant on rouse.spends using (tenant = (select rouse.tenant()));
-create policy tenant on rouse.reserves using (home in (select id from rouse.homes));
+create policy tenant on rouse.reserves using (exists (select from rouse.homes h where h.id = reserves.home));
 grant update (seen) on rouse.contents, rouse.chunks to rouse_worker;
 grant select, insert, update, delete on rouse.trash to rouse_worker;
 grant select, insert, update on rouse.pruned to rouse_worker;
