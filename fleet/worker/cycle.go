@@ -73,6 +73,7 @@ func (v *visit) cycle(drain context.Context) error {
 		return err
 	}
 	theirs.Close()
+	v.ran = true
 	exit := v.await(drain, p, limit)
 	if v.ctx.Err() == nil {
 		v.tell(exit, said(out))
@@ -144,6 +145,7 @@ func pair() (ours, theirs *os.File, err error) {
 // mirror keeps a line in the store. While that cannot be reached the cycle waits, until the
 // lease ends.
 func (v *visit) mirror(l mirror.Line) error {
+	v.heard.Store(true)
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		ctx, cancel := context.WithTimeout(v.ctx, v.ttl()/3)
 		err := v.Store.Mirror(ctx, v.lease, l)

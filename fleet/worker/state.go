@@ -48,6 +48,9 @@ func (v *visit) sum(version *store.Version, r checkout.Report) Next {
 	problem(err)
 	problem(newest(s, &st))
 	problem(waiting(s, &st, v.now()))
+	if v.ran && !v.heard.Load() && st.Cycle != v.home.State.Cycle {
+		st.Problem = v.Rouse + " hands over nothing of what a cycle must not lose, so that calls may be repeated: install the rouse of this rouse-fleet"
+	}
 	return Next{At: at}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rouse/fleet/checkout"
@@ -32,10 +33,12 @@ type visit struct {
 	lose   context.CancelCauseFunc
 	settle func() // ends the renewals, of which none is under way then
 
-	restored bool      // what a cycle elsewhere left is to be settled
-	soon     bool      // there is more to be done
-	stuck    bool      // rouse could do nothing
-	full     time.Time // until when the fleet's limits leave no room for a cycle
+	restored bool        // what a cycle elsewhere left is to be settled
+	soon     bool        // there is more to be done
+	ran      bool        // rouse was started, and
+	heard    atomic.Bool // it handed something over
+	stuck    bool        // rouse could do nothing
+	full     time.Time   // until when the fleet's limits leave no room for a cycle
 	problem  string
 }
 

@@ -225,6 +225,12 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%q: %d %s", argv, *o.Exit, *o.Said)
 		}
 	}
+	r.write("deaf", "#!/bin/sh\nunset ROUSE_MIRROR\nexec "+w.Rouse+" \"$@\"\n")
+	w.Rouse = filepath.Join(r.dir, "deaf")
+	r.must(os.Chmod(w.Rouse, 0o700))
+	r.order("run", "--task", "work")
+	says("")
+	says("hands over nothing")
 	w.Rouse = "/nowhere/rouse"
 	r.order("tell", "hello")
 	says("/nowhere/rouse")

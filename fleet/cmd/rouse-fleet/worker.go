@@ -102,6 +102,9 @@ func (w *working) check() (err error) {
 	if _, err := os.Stat(w.rouse); err != nil {
 		return fmt.Errorf("--rouse: %w", err)
 	}
+	if w.rouse, err = filepath.Abs(w.rouse); err != nil { // it is started elsewhere
+		return err
+	}
 	if w.dir, err = filepath.Abs(w.dir); err == nil {
 		err = os.MkdirAll(w.dir, 0o700)
 	}
