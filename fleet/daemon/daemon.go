@@ -76,7 +76,8 @@ func (d *Daemon) Run(ctx, life context.Context) error {
 	all.Wait()
 	gone, cancel := context.WithTimeout(context.WithoutCancel(ctx), answer)
 	defer cancel()
-	return d.Store.Gone(gone, d.Shown.Name)
+	_ = d.Store.Gone(gone, d.Shown.Name) // where the store is away, it is seen to be gone
+	return nil
 }
 
 // work visits homes while Temporal is there.
@@ -86,7 +87,9 @@ func (d *Daemon) work(ctx, life context.Context) {
 		if err == nil {
 			err = d.Temporal.Work(ctx, life, &d.worker)
 		}
-		d.note(&d.timed, err)
+		if err != nil { // else it is the end
+			d.note(&d.timed, err)
+		}
 		rest(ctx, retryEvery)
 	}
 }
