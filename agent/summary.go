@@ -186,7 +186,7 @@ func sealed(h home.Home, id string) bool {
 func unfinished(h home.Home, s Summary) (Summary, error) {
 	s.Outcome = Interrupted
 	e, err := journal.First(h.Journal(s.Cycle))
-	if w, ok := e.Data.(*journal.Wake); ok && w.Owner.Alive() {
+	if w, ok := e.Data.(*journal.Wake); ok && (w.Owner.Alive() || h.Elsewhere) {
 		s.Outcome, s.PID, s.Began = Awake, w.Owner.PID, e.Time
 	}
 	return s, err

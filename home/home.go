@@ -20,6 +20,8 @@ import (
 // slept stays a home without them. It is the only type that knows the names of files.
 type Home struct {
 	Dir string
+	// Elsewhere says that this is a copy of a home of which a cycle is awake on another machine.
+	Elsewhere bool
 
 	listed *listing // unless nil, the cycles as they were listed once
 	fleet  string   // its name in the fleet that had it when it was opened

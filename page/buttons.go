@@ -33,7 +33,7 @@ func (f frame) Actions() *actions {
 		return nil
 	}
 	h := f.visit.home.Home
-	a := &actions{Home: f.Home, Awake: disk.Holder(h.Memory()) != 0}
+	a := &actions{Home: f.Home, Awake: h.Elsewhere || disk.Holder(h.Memory()) != 0}
 	if why, ok := pause.Paused(h.Stop()); ok {
 		a.Paused = f.visit.hide(why)
 	}

@@ -84,7 +84,7 @@ func (v *visit) costs() (sheet, error) {
 	return v.bill("Cost of all homes", func(b *bill, since string) error {
 		list, err := v.known()
 		each(list, func(_ int, h named) {
-			s, err := v.Open(h.Dir)
+			s, err := v.open(h)
 			if err == nil {
 				err = b.add(h.Name, s, since)
 			}

@@ -103,7 +103,7 @@ func (v *visit) drawing(id string) (*drawing, error) {
 	first, err := journal.First(v.home.Home.Journal(id))
 	if err == nil {
 		d.zero = first.Time
-		if w, ok := first.Data.(*journal.Wake); ok {
+		if w, ok := first.Data.(*journal.Wake); ok && !v.home.Home.Elsewhere {
 			d.owner = w.Owner
 		}
 		d.file, err = os.Open(v.home.Home.Journal(id))

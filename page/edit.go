@@ -30,6 +30,9 @@ func (v *visit) showEdit() (sheet, error) {
 	if v.who.role != Act {
 		return sheet{}, wrong{http.StatusForbidden, errors.New("you may look, but not edit")}
 	}
+	if v.Fleet != nil {
+		return v.unordered()
+	}
 	text, hash, err := v.home.MemoryText()
 	if err != nil {
 		return sheet{}, wrong{http.StatusConflict, err}
@@ -92,6 +95,11 @@ func (v *visit) rewind() (sheet, error) {
 		d.Wrong = "what it changes is not what you were shown: look again"
 		shown.data = d
 		return shown, wrong{http.StatusConflict, errors.New(d.Wrong)}
+	}
+	if v.Fleet != nil && d.Undo {
+		return v.order(v.path(), "rewind", "--undo", "--yes")
+	} else if v.Fleet != nil {
+		return v.order(v.path(), "rewind", r.Cycle, "--yes")
 	}
 	done, err := v.home.Rewind(r, true)
 	if err != nil {

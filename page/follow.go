@@ -78,7 +78,7 @@ func (s *stream) rows(d *drawing, after int) error {
 		return err
 	}
 	w := &waterfall{}
-	for m, err := range journal.Scan(&journal.Growing{File: d.file, Follow: d.owner.PID != 0, Owner: d.owner, Wait: s.wait}) {
+	for m, err := range journal.Scan(&journal.Growing{File: d.file, Follow: d.owner.PID != 0 || s.home.Home.Elsewhere, Owner: d.owner, Wait: s.wait}) {
 		if err != nil {
 			return err
 		}
@@ -133,6 +133,6 @@ func (s *stream) wait() bool {
 	case <-s.Context().Done():
 		return false
 	case <-time.After(glance):
-		return true
+		return s.Fleet == nil || s.stays()
 	}
 }

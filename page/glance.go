@@ -146,6 +146,9 @@ const lookEvery = 20 * time.Second
 
 // rowOf is that of one home, made anew if need be.
 func (s *Server) rowOf(h named) shown {
+	if h.kept != nil {
+		return s.rowOfKept(h)
+	}
 	s.glances.mu.Lock()
 	r := s.glances.of[h.Dir]
 	if r == nil {

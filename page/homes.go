@@ -24,6 +24,7 @@ type listing struct {
 	Page           int
 	Newer, Further string // the pages before and after it
 	Live           string
+	Fleet          bool
 }
 
 // listHomes shows a row for each home.
@@ -63,6 +64,7 @@ func (v *visit) listed() (l listing, sum uint64, err error) {
 	if err != nil {
 		return l, 0, err
 	}
+	l.Fleet = v.Fleet != nil
 	l.All, l.Find = len(list), strings.TrimSpace(v.FormValue("find"))
 	l.Page, _ = strconv.Atoi(v.FormValue("page"))
 	var rows []shown

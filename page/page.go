@@ -44,6 +44,8 @@ type Options struct {
 	Now    func() time.Time
 	// Say tells who runs the server something, in a line.
 	Say func(line string)
+	// Fleet, unless nil, has the homes, of which those here are copies.
+	Fleet *Fleet
 }
 
 // Server shows homes. It is made by New.
@@ -78,8 +80,10 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /login", s.loginByToken)
 	mux.HandleFunc("POST /login/link", s.newLink)
 	mux.HandleFunc("POST /logout", s.logout)
-	mux.HandleFunc("GET /metrics", s.sendMetrics)
-	s.hooks(mux)
+	if s.Fleet == nil { // whose workers have metrics; what a copy took would be lost
+		mux.HandleFunc("GET /metrics", s.sendMetrics)
+		s.hooks(mux)
+	}
 	for pattern, p := range looks() {
 		mux.Handle("GET "+pattern, s.visit(View, p))
 	}
@@ -87,6 +91,9 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle("GET "+pattern, s.visit(View, p))
 	}
 	for pattern, p := range acts() {
+		if s.Fleet != nil {
+			p = ordered(pattern, p)
+		}
 		mux.Handle("POST "+pattern, s.visit(Act, p))
 	}
 	mux.Handle("/", s.visit(View, noPage))

@@ -67,11 +67,20 @@ func (v *visit) showPolicy() (sheet, error) {
 	return sheet{template: "policy", title: "Policy and sandbox", data: d}, err
 }
 
+// allowing is what a button is to allow.
+func (v *visit) allowing() (kind, what string, err error) {
+	kind, what = v.PostFormValue("kind"), strings.TrimSpace(v.PostFormValue("what"))
+	if !slices.Contains(allowed(), kind) || kind != sandbox.Host && !filepath.IsAbs(what) && !strings.HasPrefix(what, "~/") {
+		err = wrong{http.StatusBadRequest, errors.New("say a host, or the whole path of a file or folder to be read or written")}
+	}
+	return kind, what, err
+}
+
 // allow adds a line to the lists of the sandbox, as `rouse allow` does.
 func (v *visit) allow() (sheet, error) {
-	kind, what := v.PostFormValue("kind"), strings.TrimSpace(v.PostFormValue("what"))
-	if !slices.Contains(allowed(), kind) || kind != sandbox.Host && !filepath.IsAbs(what) && !strings.HasPrefix(what, "~/") {
-		return sheet{}, wrong{http.StatusBadRequest, errors.New("say a host, or the whole path of a file or folder to be read or written")}
+	kind, what, err := v.allowing()
+	if err != nil {
+		return sheet{}, err
 	}
 	before, err := os.ReadFile(v.home.Home.Config())
 	if err != nil {

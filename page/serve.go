@@ -2,15 +2,40 @@ package page
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
+
+	"rouse/agent/config"
 )
 
 // maxConnections bounds how many browsers are connected.
 const maxConnections = 512
+
+// Run serves homes where and to whom the settings say, until ctx ends, and says how to get in.
+func Run(ctx context.Context, o Options, set config.Serve, getenv func(string) string) error {
+	o.Tokens = map[Role]string{Act: getenv(set.TokenEnv), View: getenv(set.ViewTokenEnv)}
+	maps.DeleteFunc(o.Tokens, func(_ Role, token string) bool { return token == "" })
+	if set.BehindProxy != "" {
+		o.Hosts, o.Secure = []string{set.BehindProxy}, true
+	}
+	l, err := net.Listen("tcp", set.Listen)
+	if err != nil {
+		return fmt.Errorf("serve: %w; --listen names another address", err)
+	}
+	defer l.Close()
+	s := New(o)
+	if set.BehindProxy == "" {
+		o.Say(fmt.Sprintf("serving at http://%s\nlog in once with: http://%[1]s%s", l.Addr(), s.Link(Act)))
+	} else {
+		o.Say(fmt.Sprintf("serving %s at %s", set.BehindProxy, l.Addr()))
+	}
+	return s.Serve(ctx, l)
+}
 
 // Serve answers what comes over l, until ctx ends. Pages that are being followed end with it.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {

@@ -154,10 +154,20 @@ func local(to string) string {
 }
 
 // named is a home with the name that it has in paths.
-type named struct{ Name, Dir string }
+type named struct {
+	Name, Dir string
+	kept      *Kept // in a fleet
+}
 
 // homes are those that there are now, by their folders, sorted. Of two with the same name the later has a number.
 func (s *Server) homes() (list []named, err error) {
+	if s.Fleet != nil {
+		kept, err := s.Fleet.Homes()
+		for _, k := range kept {
+			list = append(list, named{k.Name, k.Dir, &k})
+		}
+		return list, err
+	}
 	dirs, err := home.Find(s.Dirs...)
 	taken := map[string]int{}
 	for _, dir := range dirs {
@@ -165,7 +175,7 @@ func (s *Server) homes() (list []named, err error) {
 		if taken[name]++; taken[name] > 1 {
 			name = fmt.Sprintf("%s~%d", name, taken[name])
 		}
-		list = append(list, named{name, dir})
+		list = append(list, named{Name: name, Dir: dir})
 	}
 	return list, err
 }
@@ -181,7 +191,7 @@ func (s *Server) find(name string) (*setup.Setup, error) {
 	list, err := s.homes()
 	for _, h := range list {
 		if h.Name == name {
-			opened, err := s.Open(h.Dir)
+			opened, err := s.open(h)
 			if err != nil {
 				err = unopened{fmt.Errorf("%s: %w", h.Dir, err)}
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -68,45 +67,21 @@ func (a *app) served(c *cobra.Command, flags config.Serve, dirs []string) (confi
 
 // serve shows homes until ctx ends.
 func (a *app) serve(ctx context.Context, set config.Serve, dirs []string) error {
-	o, err := a.pageOptions(set, dirs)
-	if err != nil {
-		return usage(err)
-	}
-	l, err := net.Listen("tcp", set.Listen)
-	if err != nil {
-		return fmt.Errorf("serve: %w; --listen names another address", err)
-	}
-	defer l.Close()
-	server := page.New(o)
-	if set.BehindProxy == "" {
-		fmt.Fprintf(a.stdout, "serving at http://%s\nlog in once with: http://%[1]s%s\n", l.Addr(), server.Link(page.Act))
-	} else {
-		fmt.Fprintf(a.stdout, "serving %s at %s\n", set.BehindProxy, l.Addr())
-	}
-	return server.Serve(ctx, l)
-}
-
-func (a *app) pageOptions(set config.Serve, dirs []string) (page.Options, error) {
 	if len(dirs) == 0 {
 		dirs = []string{a.setup.Home.Dir}
 	}
-	if found, err := home.Find(dirs...); err != nil || len(found) == 0 {
-		return page.Options{}, fmt.Errorf("no home in %s: none has rules.md", dirs[0])
+	found, err := home.Find(dirs...)
+	if err != nil || len(found) == 0 {
+		return usage(fmt.Errorf("no home in %s: none has rules.md", dirs[0]))
 	}
 	program, err := os.Executable()
-	o := page.Options{
-		Dirs: dirs, Program: program, Now: a.now, Open: a.openAlone, Tokens: map[page.Role]string{},
+	if err != nil {
+		return err
+	}
+	return page.Run(ctx, page.Options{
+		Dirs: dirs, Program: program, Now: a.now, Open: a.openAlone,
 		Say: func(line string) { fmt.Fprintln(a.stdout, line) },
-	}
-	for role, name := range map[page.Role]string{page.Act: set.TokenEnv, page.View: set.ViewTokenEnv} {
-		if token := a.getenv(name); token != "" {
-			o.Tokens[role] = token
-		}
-	}
-	if set.BehindProxy != "" {
-		o.Hosts, o.Secure = []string{set.BehindProxy}, true
-	}
-	return o, err
+	}, set, a.getenv)
 }
 
 // openAlone opens the home in a folder with what its own .env says.

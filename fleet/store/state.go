@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"rouse/internal/mirror"
@@ -67,9 +65,9 @@ func (s *Store) NewestOrders(ctx context.Context, home int64, most int) ([]Order
 	return s.orders(ctx, `''::bytea`, `where home = $1 and (done is null or id in (select id from rouse.orders where home = $1 and done is not null order by id desc limit $2)) order by done is not null, id desc`, home, most)
 }
 
-// LinesAfter are the lines of an epoch behind one, 0 for none, with the number of the last.
-func (s *Store) LinesAfter(ctx context.Context, l Lease, after int64) (lines []mirror.Line, last int64, err error) {
-	rows, err := s.conn.Query(ctx, `select n, path, at, data from rouse.lines where home = $1 and epoch = $2 and n > $3 order by n`, l.Home, l.Epoch, after)
+// LinesAfter are the lines of a home behind one, 0 for none, with the number of the last.
+func (s *Store) LinesAfter(ctx context.Context, home, after int64) (lines []mirror.Line, last int64, err error) {
+	rows, err := s.conn.Query(ctx, `select n, path, at, data from rouse.lines where home = $1 and n > $2 order by n`, home, after)
 	if err != nil {
 		return nil, after, told(err)
 	}
@@ -85,16 +83,8 @@ func (s *Store) LinesAfter(ctx context.Context, l Lease, after int64) (lines []m
 	return lines, last, told(rows.Err())
 }
 
-// Orderable refuses commands of rouse that a worker cannot do in a home for somebody else:
-// those that end only when they are told to, or are about its machine.
-func Orderable(argv []string) error {
-	switch verb := append(argv, "")[0]; {
-	case verb == "" || verb[0] == '-':
-		return errors.New("say a command of rouse, such as: rewind CYCLE")
-	case slices.Contains([]string{"serve", "mcp", "init", "install", "uninstall", "backup", "restore", "vault", "completion"}, verb):
-		return fmt.Errorf("rouse %s is about a machine: pull the home, and do it there", verb)
-	case slices.ContainsFunc(argv, func(a string) bool { return a == "--home" || strings.HasPrefix(a, "--home=") || a == "--now" }):
-		return errors.New("--home and --now cannot be ordered; rouse-fleet run has a cycle run")
-	}
-	return nil
+// Reads says whether this login may read what is in homes.
+func (s *Store) Reads(ctx context.Context) (may bool, err error) {
+	err = s.conn.QueryRow(ctx, `select has_table_privilege('rouse.contents', 'select')`).Scan(&may)
+	return may, told(err)
 }

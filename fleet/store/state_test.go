@@ -33,11 +33,6 @@ func TestAttention(t *testing.T) {
 			t.Errorf("needs %q", needs)
 		}
 	}
-	for argv, refused := range map[string]bool{"": true, "--home x run": true, "serve": true, "tell x --now": true, "rewind 1 --yes": false} {
-		if err := store.Orderable(strings.Fields(argv)); (err != nil) != refused {
-			t.Errorf("%s: %v", argv, err)
-		}
-	}
 }
 
 // TestOverview: of orders those that wait and the newest that are done, and of lines those that are new.
@@ -56,9 +51,9 @@ func TestOverview(t *testing.T) {
 	}
 	must(t, s.Mirror(ctx, l, mirror.Line{Path: "a", Data: []byte("1")}), "")
 	must(t, s.Mirror(ctx, l, mirror.Line{Path: "b", Whole: true}), "")
-	lines, last, err := s.LinesAfter(ctx, l, 0)
+	lines, last, err := s.LinesAfter(ctx, l.Home, 0)
 	must(t, err, "")
-	rest, same, err := s.LinesAfter(ctx, l, last)
+	rest, same, err := s.LinesAfter(ctx, l.Home, last)
 	must(t, err, "")
 	if len(lines) != 2 || len(rest) != 0 || same != last || lines[1].At != 0 || !lines[1].Whole {
 		t.Errorf("%+v then %+v", lines, rest)

@@ -30,6 +30,7 @@ var rules = map[string][]string{
 	"fleet":                  {"agent", "home", "scratchpad", "internal"},
 	"fleet/share":            {"fleet", "agent", "home", "journal", "scratchpad", "internal"},
 	"fleet/worker":           {"fleet", "setup", "agent", "home", "internal"},
+	"fleet/cmd":              {"fleet", "page", "setup", "agent", "home", "scratchpad", "internal"},
 	"desk":                   {"internal"},
 	"page":                   {"setup", "agent", "home", "journal", "scratchpad", "internal"},
 	"setup":                  {"", "agent", "dispatcher", "home", "journal", "proxy", "scratchpad", "tools", "internal"},

@@ -82,7 +82,7 @@ func status(h store.Home, orders []store.Order, now time.Time) string {
 		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
 	}
 	row("home", "%s, version %d", h.Name, h.Version)
-	row("where", "%s, since %s", h.Where(now), at(h.Changed, now))
+	row("where", "%s, since %s", h.Where(now), clockAt(h.Changed, now))
 	for _, why := range h.Attention(now) {
 		row("needs you", "%s", text.Line(why, 500))
 	}
@@ -102,9 +102,9 @@ func status(h store.Home, orders []store.Order, now time.Time) string {
 	for _, o := range orders {
 		became := "waits"
 		if o.Done != nil {
-			became = fmt.Sprintf("done %s, exit %d: %s", at(*o.Done, now), deref(o.Exit), text.Line(strings.TrimSpace(deref(o.Said)), 160))
+			became = fmt.Sprintf("done %s, exit %d: %s", clockAt(*o.Done, now), deref(o.Exit), text.Line(strings.TrimSpace(deref(o.Said)), 160))
 		}
-		row("order", "%d by %s %s: %s; %s", o.ID, o.By, at(o.Made, now), text.Line(strings.Join(o.Argv, " "), 120), became)
+		row("order", "%d by %s %s: %s; %s", o.ID, o.By, clockAt(o.Made, now), text.Line(strings.Join(o.Argv, " "), 120), became)
 	}
 	return table(rows)
 }
@@ -123,7 +123,7 @@ func lastCycle(h store.Home, now time.Time) string {
 	}
 	said := cmp.Or(h.State.Outcome, "unknown")
 	if h.State.Ended != nil {
-		said += " " + at(*h.State.Ended, now)
+		said += " " + clockAt(*h.State.Ended, now)
 	}
 	return said
 }
@@ -132,11 +132,11 @@ func next(h store.Home, now time.Time) string {
 	if h.State.Next == nil {
 		return "none"
 	}
-	return at(*h.State.Next, now)
+	return clockAt(*h.State.Next, now)
 }
 
-// at is a time for people: today's without the day.
-func at(t, now time.Time) string {
+// clockAt is a time for people: today's without the day.
+func clockAt(t, now time.Time) string {
 	if t = t.Local(); t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
 		return t.Format("15:04")
 	}
@@ -154,7 +154,7 @@ func listWorkers(ctx context.Context, s *store.Store) (any, string, error) {
 		is := "there"
 		switch {
 		case w.Away(now):
-			is = "away since " + at(w.Seen, now)
+			is = "away since " + clockAt(w.Seen, now)
 		case w.Draining:
 			is = "draining"
 		}

@@ -32,6 +32,7 @@ func (a *app) verbs() []verb {
 		a.devVerb(), a.workerVerb(), a.migrateVerb(), a.doctorVerb(), a.pruneVerb(), a.limitVerb(),
 		a.pushVerb(), a.pullVerb(), a.shareVerb(),
 		a.listVerb(), a.statusVerb(), a.moveVerb(), a.drainVerb(),
+		a.reportVerb(), a.approvalsVerb(), a.serveVerb(),
 	}, a.orderVerbs()...)
 }
 

@@ -31,24 +31,21 @@ func (a *app) orderVerbs() []verb {
 	tested := func(f *pflag.FlagSet) {
 		f.StringArrayVar(&checks, "check", nil, "test this before the task counts as done, as rouse tell --check")
 	}
-	with := func(argv ...string) []string {
-		for _, c := range checks {
-			argv = append(argv, "--check="+c)
-		}
-		return argv
-	}
 	return []verb{
 		a.order("run NAME", "have a cycle run now", func(f *pflag.FlagSet) {
-			f.StringVar(&task, "task", "", "do this first in the cycle")
-			tested(f)
+			f.StringVar(&task, "task", "", "give the agent this task before")
 		}, func([]string) []string {
 			if task == "" {
-				return with("run")
+				return []string{"run"}
 			}
-			return with("run", "--task="+task)
+			return []string{"run", "--task", task}
 		}),
 		a.order("tell NAME TEXT...", "give the agent a task", tested, func(args []string) []string {
-			return append(with("tell"), "--", strings.Join(args, " "))
+			argv := []string{"tell"}
+			for _, c := range checks {
+				argv = append(argv, "--check="+c)
+			}
+			return append(argv, "--", strings.Join(args, " "))
 		}),
 		a.order("approve NAME ID...", "let calls be carried out, once", nil, func(ids []string) []string {
 			return append([]string{"approvals", "approve", "--"}, ids...)
@@ -82,16 +79,17 @@ func (a *app) order(use, short string, more func(*pflag.FlagSet), argv func(args
 			if err != nil || leave {
 				return o, fmt.Sprint(o.ID), err
 			}
-			return a.became(ctx, s, args[0], o, patience)
+			o, why, err := became(ctx, s, args[0], o, patience)
+			if err != nil || o.Done == nil {
+				return nil, "", cmp.Or(err, error(coded{exitAwake, errors.New(why)}))
+			}
+			return a.did(o)
 		}),
 	}
 }
 
 // place orders something in a home that workers wake.
 func place(ctx context.Context, s *store.Store, name string, argv []string, input []byte) (o store.Order, err error) {
-	if err := store.Orderable(argv); err != nil {
-		return o, usage{err}
-	}
 	h, err := s.Home(ctx, name)
 	if err == nil && h.Holder != "" && h.Until == nil {
 		return o, &store.Held{Home: h}
@@ -106,14 +104,14 @@ func place(ctx context.Context, s *store.Store, name string, argv []string, inpu
 	return o, err
 }
 
-// became says what became of an order: its exit code is that of this program.
-func (a *app) became(ctx context.Context, s *store.Store, name string, o store.Order, patience time.Duration) (any, string, error) {
+// became waits until an order is done; why says what it waits for where it is not.
+func became(ctx context.Context, s *store.Store, name string, o store.Order, patience time.Duration) (_ store.Order, why string, err error) {
 	h, err := s.Home(ctx, name)
 	all, failed := s.Workers(ctx)
 	if err = cmp.Or(err, failed); err != nil {
-		return nil, "", err
+		return o, "", err
 	}
-	why := fmt.Sprintf("%s is %s", name, h.Where(time.Now()))
+	why = fmt.Sprintf("%s is %s", name, h.Where(time.Now()))
 	if !slices.ContainsFunc(all, func(w store.Worker) bool { return w.Takes(h, time.Now()) }) {
 		why, patience = "no worker is there", 0
 		if len(h.Needs) > 0 {
@@ -122,15 +120,12 @@ func (a *app) became(ctx context.Context, s *store.Store, name string, o store.O
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if o, err = result(waiting, s, o.ID); err != nil && waiting.Err() == nil {
-		return nil, "", err
-	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, "", fmt.Errorf("order %d stays ordered: %w", o.ID, context.Cause(ctx))
-	case o.Done == nil:
-		return nil, "", coded{exitAwake, fmt.Errorf("%s: it stays ordered, as %d", why, o.ID)}
-	}
+	o, err = result(waiting, s, o.ID)
+	return o, fmt.Sprintf("%s: it stays ordered, as %d", why, o.ID), err
+}
+
+// did says what became of an order that is done: its exit code is that of this program.
+func (a *app) did(o store.Order) (any, string, error) {
 	said := strings.TrimSpace(deref(o.Said))
 	if deref(o.Exit) == 0 {
 		return o, said, nil

@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
 	"rouse/home"
+	"rouse/internal/clock"
 	"rouse/internal/text"
 )
 
@@ -36,14 +40,24 @@ func (a *app) pushVerb() verb {
 }
 
 func (a *app) pullVerb() verb {
-	var take bool
+	var take, leave bool
 	return verb{
 		use: "pull NAME [DIR]", short: "take it out, onto this machine",
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVar(&take, "take", false, "also from another machine, whose changes since then stay there")
+			f.BoolVar(&leave, "no-wait", false, "do not wait until a cycle that is awake has ended")
 		},
 		run: a.in(func(ctx context.Context, s *store.Store, args []string) (any, string, error) {
 			r, err := checkout.Pull(ctx, s, args[0], append(args, args[0])[1], take)
+			for said, held := "", new(store.Held); !leave && errors.As(err, &held) && held.Until != nil; {
+				if said != held.Holder {
+					fmt.Fprintf(os.Stderr, "%s; waiting until its cycle ends\n", held)
+				}
+				if said = held.Holder; !clock.Pause(ctx, time.Second) {
+					break
+				}
+				r, err = checkout.Pull(ctx, s, args[0], append(args, args[0])[1], take)
+			}
 			if r.Here {
 				return r, fmt.Sprintf("%s is here, in %s: the fleet has nothing newer", r.Name, r.Dir), err
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 
 	"rouse/fleet/dev"
 	"rouse/fleet/dev/devtest"
+	"rouse/fleet/store"
 	"rouse/home"
 	"rouse/internal/disk"
 )
@@ -60,6 +62,9 @@ func TestScript(t *testing.T) {
 				}
 			},
 			"model": model, "wake": wake,
+			"visit":  visit,
+			"awake":  func(ts *testscript.TestScript, _ bool, args []string) { hold(ts, args[0], time.Hour) },
+			"asleep": func(ts *testscript.TestScript, _ bool, args []string) { hold(ts, args[0], 0) },
 			"same": func(ts *testscript.TestScript, neg bool, args []string) {
 				if a, b := tree(ts.MkAbs(args[0])), tree(ts.MkAbs(args[1])); a != b {
 					ts.Fatalf("%s", gocmp.Diff(a, b))
@@ -67,6 +72,39 @@ func TestScript(t *testing.T) {
 			},
 		},
 	})
+}
+
+// visit has the worker a visit a home, once something is ordered there.
+func visit(ts *testscript.TestScript, neg bool, args []string) {
+	ctx := context.Background()
+	s, err := store.Open(ctx, ts.Getenv("ROUSE_FLEET_DSN"))
+	ts.Check(err)
+	defer s.Close()
+	_, err = s.Beat(ctx, store.Worker{Name: "a"})
+	ts.Check(err)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if all, err := s.Ordered(ctx); err != nil || len(all) > 0 {
+			ts.Check(err)
+			break
+		}
+	}
+	wake(ts, neg, args)
+}
+
+// hold has the worker a take a home for a time, or with 0 let it go.
+func hold(ts *testscript.TestScript, name string, ttl time.Duration) {
+	ctx := context.Background()
+	s, err := store.Open(ctx, ts.Getenv("ROUSE_FLEET_DSN"))
+	ts.Check(err)
+	defer s.Close()
+	h, err := s.Home(ctx, name)
+	l := store.Lease{Home: h.ID, Epoch: h.Epoch}
+	if err == nil && ttl > 0 {
+		_, err = s.Acquire(ctx, name, "a", ttl, false)
+	} else if err == nil {
+		err = s.Commit(ctx, l, store.Version{})
+	}
+	ts.Check(err)
 }
 
 // tree is all that is in a home but what never leaves a machine: kinds, modes, times and
