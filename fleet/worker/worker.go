@@ -153,7 +153,7 @@ func (w *Worker) take(ctx context.Context, name string) (*visit, Next, error) {
 		}
 		return nil, Next{At: held.Until.Add(time.Second), Needs: h.Needs}, nil
 	}
-	if err == nil && l.Epoch != h.Epoch+1 {
+	if err == nil && (l.Epoch != h.Epoch+1 || h.Holder != "") { // who had it may have committed since
 		h, err = w.Store.Home(ctx, name)
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sys/unix"
 
 	"rouse/fleet/checkout"
@@ -35,6 +36,40 @@ func TestWake(t *testing.T) {
 }
 
 // Whose process is killed in the middle of a call goes on with its folder. The call is not
+// TestCommitBetween: who has a home commits after a worker looked at it, and before that takes
+// it. The worker goes on from that version, here that of the push, which knows no slots yet.
+func TestCommitBetween(t *testing.T) {
+	r := newRig(t, often)
+	w, ctx := r.worker("a"), t.Context()
+	r.wake(w)
+	_, err := r.store.Acquire(ctx, "moon", "b", time.Microsecond, false)
+	r.must(err)
+	db, err := pgx.Connect(ctx, r.dsn)
+	r.must(err)
+	defer db.Close(context.Background())
+	do := func(sql string) {
+		t.Helper()
+		_, err := db.Exec(ctx, sql)
+		r.must(err)
+	}
+	do(`begin; select from rouse.homes for update`)
+	woke := make(chan error, 1)
+	go func() {
+		_, err := w.Wake(ctx, "moon")
+		woke <- err
+	}()
+	r.await("the worker to take it", func() (waits bool) {
+		r.must(db.QueryRow(ctx, `select exists (select from pg_locks where not granted)`).Scan(&waits))
+		return waits
+	})
+	do(`insert into rouse.versions select home, 3, 3, made, maker, null, 0, files, bytes, manifest from rouse.versions where version = 1;
+		update rouse.homes set version = 3, holder = null, deadline = null; commit`)
+	r.must(<-woke)
+	if h := r.at(); h.Version != 4 {
+		t.Errorf("it went on from an older version: %+v", h)
+	}
+}
+
 // repeated, and its cycle says so.
 func TestKilled(t *testing.T) {
 	r := newRig(t, often)
