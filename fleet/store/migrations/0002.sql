@@ -53,7 +53,10 @@ create policy tenant on rouse.lines using (exists (select from rouse.homes h whe
 create policy tenant on rouse.orders using (exists (select from rouse.homes h where h.id = orders.home));
 create policy tenant on rouse.workers using (tenant = (select rouse.tenant()));
 grant select, insert, delete on rouse.lines to rouse_worker;
-grant select, insert, update on rouse.orders to rouse_worker;
+-- Ids, and who ordered when, are the store's to say: whoever chose ids would take those of others.
+revoke insert on rouse.homes from rouse_worker;
+grant insert (name, holder, epoch) on rouse.homes to rouse_worker;
+grant select, insert (home, argv, input), update (done, exit, said) on rouse.orders to rouse_worker;
 grant select, insert, update, delete on rouse.workers to rouse_worker;
 grant select (id, home, made, by, argv, done, exit, said) on rouse.orders to rouse_viewer;
 grant select on rouse.workers to rouse_viewer;
@@ -104,14 +107,18 @@ grant select, insert, update, delete on rouse.trash to rouse_worker;
 grant select, insert, update on rouse.pruned to rouse_worker;
 grant select on rouse.limits, rouse.spends, rouse.reserves to rouse_worker, rouse_viewer;
 
+-- Functions find their types and tables where they mean to: a path without pg_temp has it
+-- first, and with it types of who calls, whose checks would run as the owner.
+alter function rouse.tenant() set search_path = pg_catalog, pg_temp;
+
 -- Today and the first of its month.
-create function rouse.today() returns date language sql stable set search_path = '' as $$ select (clock_timestamp() at time zone 'UTC')::date $$;
+create function rouse.today() returns date language sql stable set search_path = pg_catalog, pg_temp as $$ select (clock_timestamp() at time zone 'UTC')::date $$;
 
 -- Takes an amount out of a tenant's limits for the cycle of a lease, and says which limit
 -- has no room for it, null for none. Who races waits for the row of the limits, and then
 -- sees what the others took, as each statement of a function looks anew.
 create function rouse.reserve(h bigint, e bigint, want bigint, out broke text, out max bigint, out used bigint, out free timestamptz)
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
 	t text := rouse.tenant();
 	l rouse.limits;
@@ -150,12 +157,12 @@ begin
 end $$;
 
 -- Adds to what a home spent on a day.
-create function rouse.spend(h bigint, d date, more bigint) returns void language sql security definer set search_path = '' as $$
+create function rouse.spend(h bigint, d date, more bigint) returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
 	insert into rouse.spends (home, day, amount) values (h, d, more), (0, d, more)
 	on conflict (tenant, home, day) do update set amount = spends.amount + excluded.amount $$;
 
 -- Puts what a cycle spent in the place of what it reserved.
-create function rouse.settle(h bigint, e bigint, spent bigint) returns void language plpgsql security definer set search_path = '' as $$
+create function rouse.settle(h bigint, e bigint, spent bigint) returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare r rouse.reserves;
 begin
 	perform from rouse.homes where tenant = rouse.tenant() and id = h and epoch = e;
@@ -169,7 +176,7 @@ begin
 end $$;
 
 -- Who does not own the store removes no more than its limits say.
-create function rouse.may_remove(older interval, youngest interval) returns void language plpgsql security definer set search_path = '' as $$
+create function rouse.may_remove(older interval, youngest interval) returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	if older < youngest and not pg_has_role(session_user, (select relowner from pg_catalog.pg_class where oid = 'rouse.versions'::regclass), 'member') then
 		raise insufficient_privilege using message = format('who does not own the store keeps what is younger than %s', youngest);
@@ -178,17 +185,17 @@ end $$;
 
 -- The versions that need not be kept: not the newest 10 of a home, not younger than some
 -- days, none whose slot may still be asked for.
-create function rouse.stale(days int) returns table (home bigint, version int) language sql stable set search_path = '' as $$
+create function rouse.stale(days int) returns table (home bigint, version int) language sql stable set search_path = pg_catalog, pg_temp as $$
 	select v.home, v.version from rouse.versions v join rouse.homes h on h.id = v.home
 	where h.tenant = rouse.tenant() and v.version <= h.version - 10 and v.made < now() - days * interval '1 day'
 	and (v.slot is null or v.made < now() - interval '2 days') $$;
 
 -- Before when something was last counted on that nobody counts on now. An upload that goes
 -- on for a week is none.
-create function rouse.horizon(grace interval) returns timestamptz language sql volatile set search_path = '' as $$
+create function rouse.horizon(grace interval) returns timestamptz language sql volatile set search_path = pg_catalog, pg_temp as $$
 	select least(clock_timestamp() - grace, min(sending)) from rouse.homes where tenant = rouse.tenant() and sending > clock_timestamp() - interval '7 days' $$;
 
-create function rouse.prune_versions(days int) returns bigint language plpgsql security definer set search_path = '' as $$
+create function rouse.prune_versions(days int) returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare n bigint;
 begin
 	perform rouse.may_remove(days * interval '1 day', coalesce((select keep from rouse.limits where tenant = rouse.tenant()), 30) * interval '1 day');
@@ -200,7 +207,7 @@ begin
 	return n;
 end $$;
 
-create function rouse.prune_contents(sums bytea[], before timestamptz, out n bigint, out size bigint, out away bigint) language plpgsql security definer set search_path = '' as $$
+create function rouse.prune_contents(sums bytea[], before timestamptz, out n bigint, out size bigint, out away bigint) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	perform rouse.may_remove(now() - before, interval '1 day');
 	before := least(before, rouse.horizon('0'));
@@ -211,7 +218,7 @@ begin
 end $$;
 
 -- Chunks that lay in the bucket go into trash with their time.
-create function rouse.prune_chunks(sums bytea[], before timestamptz, out n bigint, out size bigint, out away bigint) language plpgsql security definer set search_path = '' as $$
+create function rouse.prune_chunks(sums bytea[], before timestamptz, out n bigint, out size bigint, out away bigint) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
 	perform rouse.may_remove(now() - before, interval '1 day');
 	before := least(before, rouse.horizon('0'));
@@ -260,6 +267,8 @@ alter table rouse.shared enable row level security;
 -- A few rows are looked at, so each looks up its home, and not all homes of the tenant are read.
 create policy tenant on rouse.rules using (exists (select from rouse.homes h where h.id = rules.home));
 alter table rouse.readers enable row level security;
-create policy tenant on rouse.shared using (exists (select from rouse.homes h where h.id = shared.home));
+create policy tenant on rouse.shared using (exists (select from rouse.homes h where h.id = shared.home))
+	with check (exists (select from rouse.homes h where h.id = shared.home) and (rule is null or exists (select from rouse.rules r where r.id = rule)));
 create policy tenant on rouse.readers using (exists (select from rouse.homes h where h.id = readers.home));
-grant select, insert, update on rouse.rules, rouse.shared, rouse.readers to rouse_worker;
+grant select, insert (home, tool, homes, ttl), update (ended) on rouse.rules to rouse_worker;
+grant select, insert, update on rouse.shared, rouse.readers to rouse_worker;
