@@ -18,7 +18,7 @@ type credential struct {
 // credentials is the table of those in the home of a user.
 func usersCredentials() []credential {
 	return []credential{
-		{"keys", ".ssh .gnupg .pki .age .config/age .config/sops .step .putty .config/wireguard"},
+		{"keys", ".ssh .gnupg .pki .age .config/age .config/sops .step .putty .config/wireguard .config/rouse"},
 		{"clouds", ".aws .azure .config/gcloud .oci .ibmcloud .bluemix .aliyun .tccli .kube .boto .s3cfg .mc .passwd-s3fs .b2_account_info .config/b2 " +
 			".config/rclone .rclone.conf .config/doctl .config/hcloud .config/scw .config/linode-cli .config/fly .fly .config/ngrok .ngrok2 .cloudflared " +
 			".config/.wrangler .wrangler .config/netlify .netlify .local/share/com.vercel.cli .railway .supabase .config/heroku .databrickscfg .snowsql .snowflake " +

@@ -36,6 +36,7 @@ type Walls struct {
 	box       *sandbox.Box // of tools
 	home      home.Home
 	skills    []string // folders of skills
+	hides     []string // what a worker of a fleet has beside the home
 	workspace string
 	env       []string // of processes
 	installer []string // what those are told that install packages
@@ -54,7 +55,7 @@ func (s *Setup) newWalls() (*Walls, error) {
 		w.skills = s.skillFolders()
 	}
 	w.installer = w.settings(w.installer)
-	w.workspace = s.Home.Folder(s.Config.Workspace)
+	w.workspace, w.hides = s.Home.Folder(s.Config.Workspace), filepath.SplitList(s.Getenv(HidesVariable))
 	w.tools = w.plan(w.workspace, cmp.Or(s.Config.Notebook.Python, "python3"), m.homes)
 	w.box = w.made(w.tools, w.Hosts)
 	if missing := w.missing(); w.Mode == "require" && len(missing) > 0 {
@@ -142,6 +143,15 @@ func (w *Walls) policy(workspace, python string, homes []string) sandbox.Policy 
 	if w.Read != config.ReadAny {
 		named := slices.Concat(p.Read, p.Write) // what the operator names is meant
 		p.Hidden = slices.DeleteFunc(append(l.private(persons(person)...), homes...), func(path string) bool { return slices.Contains(named, path) })
+	}
+	if len(w.hides) > 0 {
+		p.Hidden = append(p.Hidden, l.all(w.hides)...)
+		switch own := l.real(w.home.Dir); {
+		case w.Posture == config.Open:
+			p.Write = append(p.Write, own)
+		case w.Read != config.ReadSystem:
+			p.Read = append(p.Read, own)
+		}
 	}
 	for _, o := range home.Owned() {
 		switch path := l.real(filepath.Join(w.home.Dir, o.Name)); o.Access {

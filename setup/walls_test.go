@@ -82,6 +82,31 @@ func TestWallsOfPostures(t *testing.T) {
 	}
 }
 
+// What a worker of a fleet has beside the home is hidden in each posture, also while it is no
+// home yet, and the home itself is as ever.
+func TestWallsOfAWorker(t *testing.T) {
+	for posture, want := range map[string][]bool{"careful": {true, true}, "strict": {true, false}, "open": {true, true}} {
+		s, person := place(t, "posture: "+posture)
+		s, err := Open(s.Home, Process{Now: s.Now, Environ: append(s.Environ, HidesVariable+"="+person+"/agent/..:"+person+"/keys")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := s.Walls()
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := sandbox.Later(w.tools.Policy, w.tools.find, w.System).Policy()
+		for _, name := range []string{"plain", "keys/.env", ".lost/moon/x", "other/rules.md", "agent/.env", "agent/scratchpad/x"} {
+			if policy.Reads(filepath.Join(person, name)) {
+				t.Errorf("%s: %s is seen", posture, name)
+			}
+		}
+		if got := []bool{policy.Writes(filepath.Join(person, "agent/workspace/x")), policy.Reads(filepath.Join(person, "agent/data/x"))}; !slices.Equal(got, want) {
+			t.Errorf("%s: workspace and data: %v", posture, got)
+		}
+	}
+}
+
 // The effect of a shell is what its walls leave it: on the workspace alone, or outward.
 func TestEffectsOfWalls(t *testing.T) {
 	bubblewrap, landlock := sandbox.System{Bubblewrap: "/usr/bin/bwrap", Tracing: true}, sandbox.System{Landlock: 6, Seccomp: true, Tracing: true}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,15 +16,19 @@ import (
 	"rouse/internal/mirror"
 	"rouse/internal/proc"
 	"rouse/internal/text"
+	"rouse/setup"
 )
 
 // hangs is what a cycle may take beyond its own limit, to begin and to save.
 const hangs = 5 * time.Minute
 
 // environ is what programs get of the worker's own environment: no key, and no way into
-// the fleet.
+// the fleet; and what of the worker's the home's tools see nothing of.
 func (w *Worker) environ() []string {
-	w.once.Do(func() { w.env = proc.Environ(os.Environ()) })
+	w.once.Do(func() {
+		hides := slices.DeleteFunc(append(slices.Clone(w.Hides), w.Dir, w.Keys), func(dir string) bool { return dir == "" })
+		w.env = proc.Environ(os.Environ(), setup.HidesVariable+"="+strings.Join(hides, string(os.PathListSeparator)))
+	})
 	return w.env
 }
 

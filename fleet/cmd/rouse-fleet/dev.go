@@ -63,7 +63,7 @@ func (a *app) dev(ctx context.Context, dir string, storeOnly bool) error {
 		return err
 	}
 	defer s.Close()
-	w := &working{temporal: temporal.Address, namespace: "default", name: "dev", dir: filepath.Join(dir, "worker"), keys: filepath.Join(dir, "keys"), homes: 2}
+	w := &working{temporal: temporal.Address, namespace: "default", name: "dev", dir: filepath.Join(dir, "worker"), keys: filepath.Join(dir, "keys"), hides: []string{dir}, homes: 2}
 	if err := os.MkdirAll(w.keys, 0o700); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"rouse/fleet/store"
 	"rouse/home"
+	"rouse/internal/proc"
 	"rouse/internal/text"
 )
 
@@ -51,6 +52,7 @@ type bySignal struct{ syscall.Signal }
 func (s bySignal) Error() string { return s.String() }
 
 func main() {
+	proc.HideMemory() // the DSN and keys of stores are none of the homes that a worker wakes
 	ctx, end := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)

@@ -28,7 +28,7 @@ import (
 // working is what the verb worker is told.
 type working struct {
 	temporal, namespace, name, dir, rouse, keys, listen string
-	labels                                              []string
+	labels, hides                                       []string
 	homes                                               int
 }
 
@@ -105,6 +105,12 @@ func (w *working) check() (err error) {
 	if w.rouse, err = filepath.Abs(w.rouse); err != nil { // it is started elsewhere
 		return err
 	}
+	for i, dir := range w.hides {
+		w.hides[i], _ = filepath.Abs(dir)
+	}
+	if w.keys != "" {
+		w.keys, _ = filepath.Abs(w.keys)
+	}
 	if w.dir, err = filepath.Abs(w.dir); err == nil {
 		err = os.MkdirAll(w.dir, 0o700)
 	}
@@ -139,7 +145,7 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 	d := &daemon.Daemon{
 		Store: s, Temporal: t, Homes: w.homes, Say: say,
 		Shown: store.Worker{Name: w.name, Labels: w.labels, Program: program, Listen: w.listen},
-		Waker: waker{&worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Log: say}},
+		Waker: waker{&worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Hides: w.hides, Log: say}},
 	}
 	say(fmt.Sprintf("worker %s of fleet %s: %d homes at once, labels %s, checkouts in %s, Temporal at %s", w.name, s.ID, w.homes, cmp.Or(strings.Join(w.labels, ","), "none"), w.dir, t.Address))
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
