@@ -68,8 +68,8 @@ func (b *Box) let(t *trace, c *Confined) (err error) {
 		}
 	}
 	c.mounts, _ = os.Open("/proc/" + strconv.Itoa(t.command) + "/ns/mnt")
-	if err := detach(t.command); err != nil {
-		return err
+	if err := unix.PtraceDetach(t.command); err != nil { // it was killed, of which we alone can take note: see abandon
+		return fmt.Errorf("%w: %w", errNotRun, err)
 	}
 	return leave(t.inner)
 }
