@@ -53,6 +53,7 @@ type State struct {
 	Pending int        `json:"pending"`           // tasks
 	Spent   int64      `json:"spent"`             // today, in millionths of a dollar
 	Problem string     `json:"problem,omitempty"` // why a worker could not wake it
+	Rests   string     `json:"rests,omitempty"`   // why it is not to wake: a pause, or failures
 }
 
 // Lease is a home that is held.

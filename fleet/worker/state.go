@@ -10,8 +10,10 @@ import (
 	"rouse/agent/approval"
 	"rouse/agent/budget"
 	"rouse/agent/inbox"
+	"rouse/agent/pause"
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
+	"rouse/journal"
 	"rouse/setup"
 )
 
@@ -47,6 +49,7 @@ func (v *visit) sum(version *store.Version, r checkout.Report) Next {
 	version.Spend, err = v.spent(s, &st)
 	problem(err)
 	problem(newest(s, &st))
+	rests(s, &st)
 	problem(waiting(s, &st, v.now()))
 	if v.ran && !v.heard.Load() && st.Cycle != v.home.State.Cycle {
 		st.Problem = v.Rouse + " hands over nothing of what a cycle must not lose, so that calls may be repeated: install the rouse of this rouse-fleet"
@@ -64,6 +67,17 @@ func newest(s *setup.Setup, st *store.State) error {
 	ended := c.Began.Add(time.Duration(c.Ms) * time.Millisecond)
 	st.Cycle, st.Outcome, st.Error, st.Ended = c.Cycle, c.Outcome, c.Error, &ended
 	return nil
+}
+
+// rests tells why a home is not to wake for now.
+func rests(s *setup.Setup, st *store.State) {
+	why, paused := pause.Paused(s.Home.Stop())
+	switch st.Rests = ""; {
+	case paused:
+		st.Rests = "paused, as said: " + s.Redactor().String(why)
+	case st.Outcome == journal.Failed && len(s.Config.Schedule) > 0:
+		st.Rests = s.Resting()
+	}
 }
 
 // waiting counts what waits for a person, and for a cycle.

@@ -35,7 +35,6 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// Whose process is killed in the middle of a call goes on with its folder. The call is not
 // TestCommitBetween: who has a home commits after a worker looked at it, and before that takes
 // it. The worker goes on from that version, here that of the push, which knows no slots yet.
 func TestCommitBetween(t *testing.T) {
@@ -70,6 +69,7 @@ func TestCommitBetween(t *testing.T) {
 	}
 }
 
+// Whose process is killed in the middle of a call goes on with its folder. The call is not
 // repeated, and its cycle says so.
 func TestKilled(t *testing.T) {
 	r := newRig(t, often)
@@ -260,6 +260,16 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%q: %d %s", argv, *o.Exit, *o.Said)
 		}
 	}
+	rests := func(want string, argv ...string) {
+		t.Helper()
+		r.order(argv...)
+		says("")
+		if got := r.at().State.Rests; got != want {
+			t.Errorf("it rests: %q, want %q", got, want)
+		}
+	}
+	rests("paused, as said: a disk", "pause", "--", "a disk")
+	rests("", "resume")
 	r.write("deaf", "#!/bin/sh\nunset ROUSE_MIRROR\nexec "+w.Rouse+" \"$@\"\n")
 	w.Rouse = filepath.Join(r.dir, "deaf")
 	r.must(os.Chmod(w.Rouse, 0o700))

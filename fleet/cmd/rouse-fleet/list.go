@@ -90,7 +90,7 @@ func status(h store.Home, orders []store.Order, now time.Time) string {
 		row("", "rouse-fleet approvals %s", h.Name)
 	}
 	row("last cycle", "%s", strings.TrimSpace(lastCycle(h, now)+" "+h.State.Cycle))
-	row("next", "%s", next(h, now))
+	row("next", "%s", cmp.Or(h.State.Rests, next(h, now)))
 	row("tasks", "%d wait", h.State.Pending)
 	row("today", "%s spent", store.Money(h.State.Spent))
 	if len(h.Needs) > 0 {
@@ -129,7 +129,10 @@ func lastCycle(h store.Home, now time.Time) string {
 }
 
 func next(h store.Home, now time.Time) string {
-	if h.State.Next == nil {
+	switch rests, _, _ := strings.Cut(h.State.Rests, ","); {
+	case rests != "":
+		return rests
+	case h.State.Next == nil:
 		return "none"
 	}
 	return clockAt(*h.State.Next, now)
