@@ -32,6 +32,8 @@ type Report struct {
 	Sent    int64    `json:"sent"`  // bytes that went to the store, compressed
 	Here    bool     `json:"here"`  // nothing was pulled: the home was here
 	Left    []string `json:"left,omitempty"`
+	// Unscheduled is a pushed home that nothing but an order wakes.
+	Unscheduled bool `json:"unscheduled,omitempty"`
 }
 
 // record says in a home which one of which fleet it is, and under which epoch this machine

@@ -39,7 +39,7 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 		}
 	}
 	rec := recordOf(h)
-	r = Report{Name: cmp.Or(name, rec.Name, filepath.Base(h.Dir)), Dir: h.Dir}
+	r = Report{Name: cmp.Or(name, rec.Name, filepath.Base(h.Dir)), Dir: h.Dir, Unscheduled: len(c.Schedule) == 0}
 	at, err := begin(ctx, s, h, &rec, r.Name)
 	if err != nil {
 		return r, err

@@ -31,6 +31,9 @@ func (a *app) pushVerb() verb {
 			}
 			r, err := checkout.Push(ctx, s, h, name)
 			said := fmt.Sprintf("%s is in the fleet, version %d: %s, %d bytes, of which %d were sent\nback by: rouse-fleet pull %[1]s %[6]s", r.Name, r.Version, text.Count(r.Files, "file"), r.Bytes, r.Sent, r.Dir)
+			if r.Unscheduled {
+				said += "\nno schedule in its rouse.yaml: it wakes by rouse-fleet run " + r.Name
+			}
 			if len(r.Left) > 0 {
 				said += "\nleft out: " + strings.Join(r.Left, ", ")
 			}
