@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"rouse/fleet/flow"
 	"rouse/fleet/store"
 	"rouse/internal/text"
 )
@@ -100,7 +102,25 @@ func (a *app) doctorVerb() verb {
 	return verb{use: "doctor", short: "check that the store can be used from here, and how full it is", run: a.in(a.doctor)}
 }
 
-// doctor says how the store is, and fails where its bucket does.
+// temporalVariable has the address of Temporal.
+const temporalVariable = "ROUSE_FLEET_TEMPORAL_ADDRESS"
+
+// reach says whether Temporal answers here, at the address that workers on this machine have.
+func reach(ctx context.Context, address, fleet string) error {
+	t, err := flow.Open(address, "", fleet, func(string) {})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := t.Check(ctx); err != nil {
+		return fmt.Errorf("no home wakes while Temporal is away, see whether it runs: %w", err)
+	}
+	return nil
+}
+
+// doctor says how the store is, and fails where its bucket or Temporal does.
 func (a *app) doctor(ctx context.Context, s *store.Store, _ []string) (any, string, error) {
 	_, where, _ := a.from()
 	all, err := s.Homes(ctx)
@@ -120,6 +140,10 @@ func (a *app) doctor(ctx context.Context, s *store.Store, _ []string) (any, stri
 	value := map[string]any{"fleet": s.ID, "schema": s.Schema, "homes": len(all), "dsn_from": where, "store": h, "limits": l, "spent": p}
 	said := fmt.Sprintf("the store of %s is fleet %s, schema %d, with %s\nsize: versions %s%s, contents %s, lines %s\n%s\nconnections: %d of %d\n%s", where, s.ID, s.Schema, text.Count(len(all), "home"),
 		size(h.Versions), oldest, size(h.Contents), size(h.Lines), bucket, h.Connections, h.Most, limits(l, p))
+	if address := os.Getenv(temporalVariable); address != "" && bad == nil {
+		bad = reach(ctx, address, s.ID)
+		said += "\nTemporal is at " + address
+	}
 	if bad == nil {
 		return value, "ok: " + said, nil
 	}

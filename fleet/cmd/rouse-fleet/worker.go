@@ -42,7 +42,7 @@ signal ends the cycles that are. Temporal is --temporal, else $ROUSE_FLEET_TEMPO
 `,
 		flags: func(f *pflag.FlagSet) {
 			host, _ := os.Hostname()
-			f.StringVar(&w.temporal, "temporal", os.Getenv("ROUSE_FLEET_TEMPORAL_ADDRESS"), "host:port of Temporal")
+			f.StringVar(&w.temporal, "temporal", os.Getenv(temporalVariable), "host:port of Temporal")
 			f.StringVar(&w.namespace, "namespace", "", "namespace of Temporal (default $TEMPORAL_NAMESPACE, else default)")
 			f.StringVar(&w.name, "name", host, "name of this worker, which no other one has")
 			f.StringVar(&w.dir, "dir", dataDir("worker"), "folder for checkouts; what is lost with it is fetched again")
@@ -146,6 +146,13 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 		Store: s, Temporal: t, Homes: w.homes, Say: say,
 		Shown: store.Worker{Name: w.name, Labels: w.labels, Program: program, Listen: w.listen},
 		Waker: waker{&worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Hides: w.hides, Log: say}},
+	}
+	if all, err := s.Workers(ctx); err == nil {
+		for _, o := range all {
+			if now := time.Now(); o.Name == w.name && now.Sub(o.Seen) < 15*time.Second {
+				say(fmt.Sprintf("a worker %s was seen %s ago: unless that was this one before it was killed, give each a --name of its own", w.name, now.Sub(o.Seen).Round(time.Second)))
+			}
+		}
 	}
 	say(fmt.Sprintf("worker %s of fleet %s: %d homes at once, labels %s, checkouts in %s, Temporal at %s", w.name, s.ID, w.homes, cmp.Or(strings.Join(w.labels, ","), "none"), w.dir, t.Address))
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
