@@ -72,6 +72,9 @@ func (a *app) status(h home.Home, _ []string) error {
 	if len(cycles) > 0 {
 		st.Cycle = &cycles[0]
 	}
+	if err := h.Wakes(); err != nil {
+		st.Problems = append(st.Problems, err.Error())
+	}
 	problems := st.Problems
 	st.Standing = setup.StandingOf(h, a.process(), st.Cycle)
 	st.Problems = append(st.Problems, problems...)
