@@ -13,7 +13,6 @@ import (
 	"rouse/agent/pause"
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
-	"rouse/journal"
 	"rouse/setup"
 )
 
@@ -75,7 +74,7 @@ func rests(s *setup.Setup, st *store.State) {
 	switch st.Rests = ""; {
 	case paused:
 		st.Rests = "paused, as said: " + s.Redactor().String(why)
-	case st.Outcome == journal.Failed && len(s.Config.Schedule) > 0:
+	case st.Error != "" && len(s.Config.Schedule) > 0:
 		st.Rests = s.Resting()
 	}
 }
