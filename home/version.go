@@ -36,7 +36,7 @@ func (h Home) Version() (int, error) {
 
 // stand reads the version of the home, and its name in the fleet that wakes it, if one does.
 func (h Home) stand() (version int, fleet string, err error) {
-	text, err := os.ReadFile(h.VersionFile())
+	text, err := disk.ReadSmall(h.VersionFile(), 1<<10)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 1, "", nil
 	}

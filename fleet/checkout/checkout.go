@@ -48,7 +48,7 @@ type record struct {
 }
 
 func recordOf(h home.Home) (r record) {
-	if data, err := os.ReadFile(h.Pushed()); err == nil {
+	if data, err := disk.ReadSmall(h.Pushed(), 1<<16); err == nil {
 		_ = json.Unmarshal(data, &r)
 	}
 	return r

@@ -138,7 +138,7 @@ func (f *Folder) known() {
 	if f.base != nil {
 		return
 	}
-	if frame, err := os.ReadFile(f.Seen()); err == nil {
+	if frame, err := disk.ReadSmall(f.Seen(), 1<<30); err == nil {
 		f.base, _ = history.Parse(frame) // what cannot be read is looked at anew
 	}
 	f.seen = cmp.Or(f.seen, f.base)
@@ -183,12 +183,33 @@ func (f *Folder) mark(stage string, l store.Lease) error {
 		err = os.MkdirAll(f.Logs(), 0o700)
 	}
 	if err == nil {
+		err = f.straight()
+	}
+	if err == nil {
+		plain(f.Pushing())
 		err = disk.Overwrite(disk.OS{}, f.Pushing(), data, 0o600)
 	}
 	if err == nil {
 		err = disk.OS{}.Rename(f.Pushing(), f.Pushed())
 	}
 	return disk.Full(err, f.Dir)
+}
+
+// straight refuses a home whose own folders are links: what is written there would be elsewhere.
+func (f *Folder) straight() error {
+	for _, dir := range []string{f.Logs(), f.Memory()} {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			return fmt.Errorf("%s is no folder: remove it, or pull the home and push it whole", dir)
+		}
+	}
+	return nil
+}
+
+// plain removes what is no file where one is to be written: a FIFO, a link that leads elsewhere.
+func plain(path string) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		_ = os.Remove(path) // what follows says why it cannot be
+	}
 }
 
 // put makes the folder a version. Times of folders follow what was put into them.
@@ -247,6 +268,7 @@ func (f *Folder) Commit(ctx context.Context, l store.Lease, v store.Version) err
 	}
 	f.rec.Version += min(1, len(v.Manifest))
 	f.base = f.seen
+	plain(f.Seen())
 	if frame, err := f.seen.Frame(); err == nil && disk.Overwrite(disk.OS{}, f.Seen(), frame, 0o600) == nil {
 		_ = f.mark("", l)
 	}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -30,7 +31,7 @@ func (d *Daemon) listen(ctx context.Context) {
 			if err == nil {
 				err = d.Temporal.Signal(ctx, h.ID, h.Name, h.Needs)
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, store.ErrNone) { // of another tenant, or nobody's
 				d.sweep.hears.Store(time.Now().UnixNano()) // the next sweep makes up for it
 			}
 		})

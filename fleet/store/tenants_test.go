@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,11 @@ func TestTenantsApart(t *testing.T) {
 		select coalesce(string_agg(who, ','), 'nobody') from pg_temp.ran`)
 	if !strings.Contains(got, "nobody") {
 		t.Errorf("a type of who called was taken: %s", got)
+	}
+	for _, name := range []string{"..", "-x", "a/b", "a\nb", "ü", ""} {
+		if out := sql(t, dsn, fmt.Sprintf(as+`do $$ begin insert into rouse.homes (name, holder, epoch) values ('%s', 'them', 1); exception when check_violation then raise notice 'refused'; end $$`, name)); !strings.Contains(out, "refused") {
+			t.Errorf("%q is a name: %s", name, out)
+		}
 	}
 	for _, bad := range []string{
 		`insert into rouse.homes (id, name, holder, epoch) overriding system value values (900, 'x', 'them', 1)`,

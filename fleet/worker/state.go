@@ -13,6 +13,8 @@ import (
 	"rouse/agent/pause"
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
+	"rouse/home"
+	"rouse/internal/text"
 	"rouse/setup"
 )
 
@@ -27,6 +29,7 @@ func (v *visit) sum(version *store.Version, r checkout.Report) Next {
 		}
 	}
 	version.State = &st
+	defer printable(&st)
 	s, err := v.open()
 	if err != nil {
 		problem(err)
@@ -54,6 +57,25 @@ func (v *visit) sum(version *store.Version, r checkout.Report) Next {
 		st.Problem = v.Rouse + " hands over nothing of what a cycle must not lose, so that calls may be repeated: install the rouse of this rouse-fleet"
 	}
 	return Next{At: at}
+}
+
+// own is a FIFO, of all that was left out, where only rouse writes and opens files.
+func own(left []string) string {
+	for _, what := range left {
+		for _, o := range home.Owned() {
+			if fifo := strings.HasSuffix(what, " (a FIFO)"); fifo && o.Access == home.Hidden && o.Name != "notebooks" && (strings.HasPrefix(what, o.Name+"/") || what == o.Name+" (a FIFO)") {
+				return what
+			}
+		}
+	}
+	return ""
+}
+
+// printable makes of what a home says of itself what the store takes and a terminal shows.
+func printable(st *store.State) {
+	for _, s := range []*string{&st.Problem, &st.Error, &st.Outcome, &st.Cycle} {
+		*s = text.Line(*s, 1000)
+	}
 }
 
 // newest tells of the newest cycle.

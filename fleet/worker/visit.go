@@ -269,6 +269,9 @@ func (v *visit) commit(done []store.Done) (Next, error) {
 	if err != nil {
 		return Next{}, err
 	}
+	if what := own(r.Left); what != "" { // to open it would be to wait for ever
+		return Next{}, fmt.Errorf("%s, where the home has a file of its own: remove it from %s", text.Line(what, 300), v.folder.Dir)
+	}
 	next := v.sum(&version, r)
 	v.settle()
 	if err := v.folder.Commit(v.ctx, v.lease, version); err != nil {

@@ -313,3 +313,37 @@ func TestFolders(t *testing.T) {
 		t.Error("not pulled")
 	}
 }
+
+// What a cycle without a sandbox does to the home's own files keeps nobody waiting, and writes
+// nothing elsewhere: it is told.
+func TestHostile(t *testing.T) {
+	r := newRig(t, "schedule: {cron: '* * * * *', task: work}\n")
+	w := r.worker("a")
+	fifo := filepath.Join(r.dir, "a/moon/logs/cycle_20990101_000000.jsonl")
+	r.do = func(int64) string { return "mkfifo " + fifo }
+	r.wake(w)
+	if h := r.at(); !strings.Contains(h.State.Problem, "(a FIFO), where the home has a file of its own") {
+		t.Errorf("%q", h.State.Problem)
+	}
+	r.do = nil
+	r.must(os.Remove(fifo))
+	r.wake(w)
+	logs, elsewhere := filepath.Join(r.dir, "a/moon/logs"), filepath.Join(r.dir, "elsewhere")
+	for _, name := range []string{"fleet.new", "fleet.manifest"} {
+		_ = os.Remove(filepath.Join(logs, name))
+		r.must(syscall.Mkfifo(filepath.Join(logs, name), 0o600))
+	}
+	result := r.order("tell", "hello")
+	r.wake(w)
+	if o := result(); *o.Exit != 0 {
+		t.Errorf("exit %d: %s", *o.Exit, *o.Said)
+	}
+	r.must(os.Rename(logs, elsewhere))
+	r.must(os.Symlink(elsewhere, logs))
+	old := r.read("elsewhere/fleet.json")
+	r.order("tell", "hello")
+	r.wake(w)
+	if h := r.at(); !strings.Contains(h.State.Problem, "is no folder") || r.read("elsewhere/fleet.json") != old {
+		t.Errorf("%q, %s", h.State.Problem, r.read("elsewhere/fleet.json"))
+	}
+}

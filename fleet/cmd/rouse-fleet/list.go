@@ -55,7 +55,7 @@ func table(rows [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		fmt.Fprintln(w, strings.Join(r, "\t"))
+		fmt.Fprintln(w, text.Join(r, "\t", func(cell string) string { return text.Line(cell, 500) }))
 	}
 	_ = w.Flush() // into memory
 	return strings.TrimRight(b.String(), "\n")

@@ -2,7 +2,8 @@
 
 -- What a home needs of who wakes it: labels of workers, the names of its keys; and what is
 -- shown of it: how its last cycle went and when it wakes next.
-alter table rouse.homes add needs text[] not null default '{}', add keys text[] not null default '{}', add state jsonb not null default '{}';
+alter table rouse.homes add constraint name check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'), -- it is that of folders, too
+	add needs text[] not null default '{}', add keys text[] not null default '{}', add state jsonb not null default '{}';
 
 -- What the cycle of an epoch added to its journal and ledgers, until a version has it.
 drop table rouse.intents;
