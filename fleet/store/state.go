@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"rouse/internal/mirror"
@@ -43,7 +44,8 @@ func (h Home) Attention(now time.Time) (why []string) {
 		why = append(why, h.State.Outcome+": "+h.State.Error)
 	}
 	if t := h.State.Next; h.State.Problem == "" && t != nil && now.Sub(*t) > late && h.Holder == "" {
-		why = append(why, fmt.Sprintf("nobody woke it at %s: is a worker there?", t.Local().Format("15:04")))
+		who := strings.TrimSuffix("a worker with "+strings.Join(h.Needs, ", "), " with ")
+		why = append(why, fmt.Sprintf("nobody woke it at %s: is %s there, and Temporal?", t.Local().Format("15:04"), who))
 	}
 	return why
 }

@@ -20,7 +20,8 @@ func TestAttention(t *testing.T) {
 		"awake at w: 2 approvals to give":  {Holder: "w", Until: &soon, State: store.State{Waiting: 2}},
 		"left by w: no key":                {Holder: "w", Until: &before, State: store.State{Problem: "no key", Next: &before}},
 		"in the fleet: failed: it is late": {State: store.State{Outcome: "failed", Error: "it is late"}},
-		"in the fleet: nobody woke it at " + before.Format("15:04"): {State: store.State{Next: &before}},
+		"in the fleet: nobody woke it at " + before.Format("15:04"):                                                     {State: store.State{Next: &before}},
+		"in the fleet: nobody woke it at " + before.Format("15:04") + ": is a worker with eu, gpu there, and Temporal?": {State: store.State{Next: &before}, Needs: []string{"eu", "gpu"}},
 	} {
 		got := strings.Join(append([]string{h.Where(now)}, h.Attention(now)...), ": ")
 		if !strings.HasPrefix(got, want) || strings.Count(got, ":") > strings.Count(want, ":")+1 {
