@@ -217,7 +217,7 @@ func (c *collector) cycle(ctx context.Context, out *Home, id, sum string) error 
 				is.name(calls)
 			}
 		case *journal.Sleep:
-			is.Slept = true
+			is.Slept, is.Lost = true, d.Outcome == journal.Lost
 		}
 	}
 	out.Cycles = append(out.Cycles, is)

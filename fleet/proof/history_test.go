@@ -89,6 +89,14 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: found %q", want, found)
 		}
 	}
+	lost := good(t) // its last call was never handed over, and did not begin
+	lost.Homes[0].Cycles[1].Lost, lost.Homes[0].Cycles[1].Calls[0].Named = true, false
+	if found := Check(lost).Faults; len(found) != 1 {
+		t.Errorf("a call ran in a lost cycle that does not say so: %q", found)
+	}
+	if lost.Effects = slices.Delete(lost.Effects, 1, 2); len(Check(lost).Faults) > 0 {
+		t.Errorf("%q", Check(lost).Faults)
+	}
 	mend := good(t)
 	mend.Taken[1].Ended = true // before it died: then nobody had to take it
 	if r := Check(mend); len(r.Takeover) > 0 || len(r.Faults) > 0 {
