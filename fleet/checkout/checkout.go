@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"rouse/agent/history"
 	"rouse/home"
 	"rouse/internal/disk"
@@ -115,4 +117,24 @@ func Inside(h home.Home, workspace string) error {
 		}
 	}
 	return nil
+}
+
+// room says whether what is to be put into a folder fits onto its disk, and leaves others a
+// twentieth of that: what came as a few bytes may be a file of a terabyte of zeros.
+func room(dir string, put []history.Change) error {
+	var on unix.Statfs_t
+	if err := unix.Statfs(dir, &on); err != nil {
+		return err
+	}
+	block := int64(on.Bsize)
+	free, need := max(0, int64(on.Bavail)-int64(on.Blocks)/20)*block, int64(0)
+	for _, c := range put {
+		if c.Is != nil && c.Is.Kind == history.File {
+			need = min(need+c.Is.Size+block, math.MaxInt64/2)
+		}
+	}
+	if need <= free {
+		return nil
+	}
+	return fmt.Errorf("%d bytes are to be written, and there is room for %d: %w", need, free, unix.ENOSPC)
 }

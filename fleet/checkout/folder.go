@@ -219,7 +219,11 @@ func (f *Folder) put(ctx context.Context, to *history.Version) error {
 	if len(plan) == 0 {
 		return nil
 	}
-	if err := from.Put(f.Dir, plan); err != nil {
+	err := room(f.Dir, plan)
+	if err == nil {
+		err = from.Put(f.Dir, plan)
+	}
+	if err != nil {
 		return err
 	}
 	return timed(f.Dir, to)

@@ -190,7 +190,10 @@ func (p *pull) fill(ctx context.Context, dir string) error {
 	}
 	put, _ := history.Plan(new(history.Version), v, nil)
 	from := history.Store{From: func(e history.Entry) (io.Reader, error) { return p.s.Content(ctx, e.Is) }}
-	if err := cmp.Or(p.count(v), from.Put(dir, put)); err != nil {
+	if err := cmp.Or(p.count(v), room(dir, put)); err != nil {
+		return err
+	}
+	if err := from.Put(dir, put); err != nil {
 		return err
 	}
 	for _, name := range home.Staying() {

@@ -139,7 +139,10 @@ func (v *view) put(ctx context.Context, s *store.Store, h home.Home, at store.Ho
 	plan, _ := history.Plan(v.seen, to, nil)
 	plan = slices.DeleteFunc(plan, func(c history.Change) bool { return filepath.Join(h.Dir, c.Path) == h.Acts() && c.Was != nil })
 	from := history.Store{From: func(e history.Entry) (io.Reader, error) { return s.Content(ctx, e.Is) }}
-	if err := cmp.Or(from.Put(h.Dir, plan), h.Mark(disk.OS{}, at.Name)); err != nil {
+	if err = room(h.Dir, plan); err == nil {
+		err = from.Put(h.Dir, plan)
+	}
+	if err = cmp.Or(err, h.Mark(disk.OS{}, at.Name)); err != nil {
 		return err
 	}
 	v.line = 0
