@@ -188,6 +188,7 @@ func told(notes, label string) (done, unknown int) {
 	call := fmt.Sprintf(`effect({"label":%q})`, label)
 	for line := range strings.Lines(notes) {
 		switch {
+		case strings.HasPrefix(line, "[TOOL] "+call+" → error: not carried out"): // it never began
 		case strings.HasPrefix(line, "[TOOL] "+call):
 			done++
 		case strings.HasPrefix(line, "[INTERRUPTED]") && strings.Contains(line, call):

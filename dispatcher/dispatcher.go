@@ -238,7 +238,11 @@ func (d *Dispatcher) intend(tool tools.Tool, o *Observation) error {
 	if tool.ReadOnly && o.approved == "" {
 		return nil
 	}
-	return d.Journal.Sync()
+	err := d.Journal.Sync()
+	if err != nil { // else who reads on takes it for a call that may have run
+		_ = d.refuse(o, "not carried out, as that it begins could not be kept: "+err.Error())
+	}
+	return err
 }
 
 // run carries out the call and fills in the observation, without secrets.

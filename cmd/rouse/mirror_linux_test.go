@@ -130,6 +130,8 @@ func lostAt(t *testing.T, n int) {
 	for _, path := range r.glob("logs/cycle_*.jsonl") {
 		if text := r.read("logs/" + filepath.Base(path)); !slept && !strings.Contains(text, `"event":"sleep","outcome":"lost","exit":1`) {
 			t.Errorf("the journal does not say it: %s", text)
+		} else if strings.Count(text, `"event":"intent"`) > strings.Count(text, `"event":"result"`) {
+			t.Errorf("a call that never began counts as one that may have run: %s", text)
 		}
 	}
 	if err := mirror.Restore(before.home, lines); err != nil {
