@@ -239,7 +239,7 @@ func (d *Dispatcher) intend(tool tools.Tool, o *Observation) error {
 		return nil
 	}
 	err := d.Journal.Sync()
-	if err != nil { // else who reads on takes it for a call that may have run
+	if err != nil && o.approved == "" { // else who reads on takes it for a call that may have run; an approval counts as used
 		_ = d.refuse(o, "not carried out, as that it begins could not be kept: "+err.Error())
 	}
 	return err
