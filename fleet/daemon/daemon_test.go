@@ -70,8 +70,10 @@ func TestDaemon(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(t.Context(), t.Context()) }()
 	visited("before")
-	for d.sweep.hears.Load() == 0 {
-		time.Sleep(time.Millisecond)
+	for end := time.Now().Add(time.Minute); d.sweep.hears.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the worker does not listen to the store")
+		}
 	}
 	push("after")
 	visited("after")
