@@ -166,9 +166,16 @@ func (a *Agent) RunOnce(ctx context.Context) (Report, error) {
 		a.deliver() // what comes of the slot is told when it is over
 		return report, nil
 	}
-	_ = beat(report.Exit == 0 && err == nil) // no ping fails a cycle
+	if !lost(report, err) { // else its successor tells how that went
+		_ = beat(report.Exit == 0 && err == nil) // no ping fails a cycle
+	}
 	a.tell(report, err)
 	return report, err
+}
+
+// lost says that another worker may have the home.
+func lost(r Report, err error) bool {
+	return r.Outcome == journal.Lost || errors.Is(err, mirror.ErrLost)
 }
 
 // cycle is [Agent.RunOnce] in a home that is not paused, while it holds the lock.

@@ -1,13 +1,19 @@
 package agent
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"rouse/agent/notify"
 	"rouse/home"
 	"rouse/internal/disk"
+	"rouse/internal/mirror"
 	"rouse/internal/proc"
 	"rouse/journal"
 )
@@ -62,5 +68,22 @@ func TestLostEndsNoProcess(t *testing.T) {
 	r.must(os.WriteFile(r.home.Left(home.LostFile, id), nil, 0o600))
 	if got, err := a.readTrace(id, key); err != nil || len(got.started) > 0 || got.owner != (proc.Identity{}) || got.mark != "mark" {
 		t.Errorf("lost: %+v, %v", got, err)
+	}
+}
+
+// A cycle that is lost says nothing of how it ended: that does who has the home now.
+func TestLostPingsNothing(t *testing.T) {
+	for _, cause := range []error{mirror.ErrLost, errors.New("another")} {
+		pings := make(chan string, 2)
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { pings <- r.URL.Path }))
+		defer s.Close()
+		a, _ := newRig(t, "", oldState).agent(disk.OS{}, whole...)
+		a.Heartbeat = notify.Heartbeat{Target: s.URL}
+		ctx, lose := context.WithCancelCause(t.Context())
+		lose(cause)
+		report, err := a.RunOnce(ctx)
+		if is := cause == mirror.ErrLost; err != nil || <-pings != "/start" || is != (report.Outcome == journal.Lost) || is == (len(pings) > 0) {
+			t.Errorf("%v: %+v, %v, %d more pings", cause, report, err, len(pings))
+		}
 	}
 }

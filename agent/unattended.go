@@ -16,7 +16,6 @@ import (
 	"rouse/dispatcher"
 	"rouse/home"
 	"rouse/internal/disk"
-	"rouse/internal/mirror"
 	"rouse/journal"
 	"rouse/scratchpad"
 )
@@ -59,7 +58,7 @@ func (a *Agent) tell(r Report, err error) {
 		return
 	}
 	o := notify.Outcome{Cycle: r.Cycle, Outcome: r.Outcome}
-	if errors.Is(err, mirror.ErrLost) {
+	if lost(r, err) {
 		o.Outcome = journal.Lost
 	} else if err != nil {
 		o.Outcome = journal.Failed
