@@ -45,7 +45,7 @@ func (f frame) Actions() *actions {
 }
 
 // by is in whose name something is done.
-func (v *visit) by() string { return fmt.Sprintf("page %s as %s", v.who.id, setup.User()) }
+func (v *visit) by() string { return fmt.Sprintf("page %s as %s", v.who.id, v.home.User()) }
 
 // typed is a text of a form, whose line breaks browsers send as DOS had them.
 func (v *visit) typed(name string) string {

@@ -77,7 +77,7 @@ func (s *Setup) Answer(ids []string, decision, why string) (list []Approval, err
 		return nil, err // once, not for each
 	}
 	for _, id := range ids {
-		e, failed := s.Reply(id, approval.Reply{Decision: decision, By: User(), Why: why})
+		e, failed := s.Reply(id, approval.Reply{Decision: decision, By: s.User(), Why: why})
 		if err = errors.Join(err, failed); failed == nil {
 			list = append(list, e)
 		}
@@ -98,8 +98,11 @@ func (s *Setup) Reply(id string, r approval.Reply) (Approval, error) {
 	return Approval{e, e.State(s.Now())}, nil
 }
 
-// User is who runs this process.
-func User() string {
+// User is in whose name this process acts: who runs it, unless it was ordered in a fleet.
+func (p Process) User() string {
+	if by := p.Getenv(ByVariable); by != "" {
+		return text.Line(by, 100) + " via fleet"
+	}
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}
@@ -136,9 +139,9 @@ func (s *Setup) AnswerAt(ctx context.Context, in *os.File, out io.Writer) func(d
 		word, why, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch said.Why = hide.String(strings.TrimSpace(why)); strings.ToLower(word) {
 		case "y", "yes":
-			said.Decision, said.By = approval.Approve, User()
+			said.Decision, said.By = approval.Approve, s.User()
 		case "n", "no":
-			said.Decision, said.By = approval.Denied, User()
+			said.Decision, said.By = approval.Denied, s.User()
 		}
 		return said
 	}

@@ -19,11 +19,15 @@ type Dotenv struct {
 
 // unheard are variables that .env cannot set: the home is found before its .env is
 // read, and whose child a process is says the one that started it.
-var unheard = [...]string{"ROUSE_HOME", "ROUSE_CHILD", HidesVariable}
+var unheard = [...]string{"ROUSE_HOME", "ROUSE_CHILD", HidesVariable, ByVariable}
 
 // HidesVariable lists what tools of a home see nothing of but the home itself, where it is
 // below: a worker of a fleet has homes of others, and their keys.
 const HidesVariable = "ROUSE_FLEET_HIDES"
+
+// ByVariable says who ordered what a worker of a fleet runs. Tools cannot use it: where they reach
+// what people said, none of it counts.
+const ByVariable = "ROUSE_FLEET_BY"
 
 // IsProxy says whether a variable names a proxy, or who needs none.
 func IsProxy(name string) bool {

@@ -34,7 +34,7 @@ Exit codes: 0, 2 usage or configuration; with --now those of rouse run.`,
 }
 
 func (a *app) tell(s *setup.Setup, said string, checks []string, now bool) error {
-	item, err := s.TaskOf(said, checks, setup.User())
+	item, err := s.TaskOf(said, checks, s.User())
 	if err != nil {
 		return usage(err)
 	}

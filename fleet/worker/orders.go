@@ -11,6 +11,7 @@ import (
 	"rouse/fleet/store"
 	"rouse/internal/proc"
 	"rouse/internal/text"
+	"rouse/setup"
 )
 
 // verbs are the commands of rouse that can be ordered, beside run: they change the home
@@ -89,6 +90,7 @@ func (v *visit) ask(o store.Order, args []string) (store.Done, error) {
 // run runs rouse. It fails where nobody knows what came of that.
 func (v *visit) run(o store.Order, args ...string) (store.Done, error) {
 	c, out := v.command(args...)
+	c.Env = append(slices.Clone(c.Env), setup.ByVariable+"="+o.By)
 	c.Timeout, c.Stdin = orderTime, bytes.NewReader(o.Input)
 	exit, err := v.runs.Run(v.ctx, c)
 	if err == nil {

@@ -270,6 +270,12 @@ func TestProblems(t *testing.T) {
 	}
 	rests("paused, as said: a disk", "pause", "--", "a disk")
 	rests("", "resume")
+	told := r.order("tell", "hello")
+	says("")
+	inbox, _ := filepath.Glob(filepath.Join(r.dir, "a/moon/inbox/*"))
+	if len(inbox) != 1 || !strings.Contains(r.read(strings.TrimPrefix(inbox[0], r.dir)), "by: "+told().By+" via fleet\n") {
+		t.Errorf("what %s ordered is not in that name, in %q", told().By, inbox)
+	}
 	r.write("deaf", "#!/bin/sh\nunset ROUSE_MIRROR\nexec "+w.Rouse+" \"$@\"\n")
 	w.Rouse = filepath.Join(r.dir, "deaf")
 	r.must(os.Chmod(w.Rouse, 0o700))
