@@ -54,7 +54,7 @@ func TestHome(t *testing.T) {
 			env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
 			began := env.Now()
 			var got []visit
-			env.RegisterActivityWithOptions(new(visits).Wake, activity.RegisterOptions{Name: activityName})
+			env.RegisterActivityWithOptions(new(Worker).wake, activity.RegisterOptions{Name: activityName})
 			env.RegisterWorkflowWithOptions(Home, workflow.RegisterOptions{Name: workflowName})
 			current := func() told { return append(c.told, told{gone: true})[len(got)-1] }
 			env.OnActivity(activityName, anything, anything).AfterFn(func() time.Duration {
@@ -89,7 +89,7 @@ func TestHomeGoesOn(t *testing.T) {
 	for name, signal := range map[string]bool{"waiting": false, "signalled": true} {
 		t.Run(name, func(t *testing.T) {
 			env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
-			env.RegisterActivityWithOptions(new(visits).Wake, activity.RegisterOptions{Name: activityName})
+			env.RegisterActivityWithOptions(new(Worker).wake, activity.RegisterOptions{Name: activityName})
 			env.RegisterWorkflowWithOptions(Home, workflow.RegisterOptions{Name: workflowName})
 			visits, due := 0, time.Time{}
 			env.OnActivity(activityName, anything, "h").Return(func(context.Context, string) (Next, error) {

@@ -20,18 +20,9 @@ type Worker struct {
 	// Told hears of each visit when it is over.
 	Told func(home string, took time.Duration, err error)
 
-	once   sync.Once
-	visits *visits
-}
-
-// Awake says how many homes are.
-func (w *Worker) Awake() int { return w.prepare().awake() }
-
-func (w *Worker) prepare() *visits {
-	w.once.Do(func() {
-		w.visits = &visits{Waker: w.Waker, slots: newSlots(w.Homes), told: w.Told, running: map[string]*visit{}}
-	})
-	return w.visits
+	life    context.Context // ends visits: nothing that Temporal says does
+	mu      sync.Mutex
+	running map[string]*visit // by home
 }
 
 // Work works until ctx ends, and then until the visits that run are over; life ends those too.
@@ -40,9 +31,8 @@ func (t *Temporal) Work(ctx, life context.Context, w *Worker) error {
 	if len(w.Labels) > MaxLabels {
 		return fmt.Errorf("a worker has at most %d labels", MaxLabels)
 	}
-	v := w.prepare()
-	v.life = life
-	tuner, err := tuned(v.slots)
+	w.life = life
+	tuner, err := tuned(newSlots(w.Homes))
 	if err != nil {
 		return err
 	}
@@ -62,7 +52,7 @@ func (t *Temporal) Work(ctx, life context.Context, w *Worker) error {
 		if queue == base(t.fleet) {
 			one.RegisterWorkflowWithOptions(Home, workflow.RegisterOptions{Name: workflowName})
 		}
-		one.RegisterActivityWithOptions(v.Wake, activity.RegisterOptions{Name: activityName})
+		one.RegisterActivityWithOptions(w.wake, activity.RegisterOptions{Name: activityName})
 		if err := one.Start(); err != nil {
 			return fmt.Errorf("temporal at %s: %w", t.Address, err)
 		}
