@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -62,7 +63,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 		err = conn.Ping(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the fleet's Postgres cannot be reached; look at the DSN, and whether it runs: %w", err)
+		return nil, fmt.Errorf("the fleet's Postgres cannot be reached; look at the DSN, and whether it runs: %w", told(err))
 	}
 	s := &Store{conn: conn}
 	if err := s.look(ctx); err != nil {
@@ -153,6 +154,9 @@ func (s *Store) Migrate(ctx context.Context) (from int, err error) {
 
 // told adds to what Postgres says how to mend it.
 func told(err error) error {
+	if c, is := errors.AsType[*pgconn.ConnectError](err); is {
+		return unreached{c}
+	}
 	var p *pgconn.PgError
 	if !errors.As(err, &p) {
 		return err
@@ -160,8 +164,25 @@ func told(err error) error {
 	switch {
 	case p.Code == "42501":
 		return fmt.Errorf("this login may not do that: migrate as one that owns the database and may create roles, work as one that was granted rouse_worker: %w", err)
+	case p.Code == "25006":
+		return fmt.Errorf("this Postgres is a standby, which nothing can be written to: name the primary in the DSN, or both: user@a,b/database?target_session_attrs=read-write: %w", err)
 	case strings.HasPrefix(p.Code, "53"):
 		return fmt.Errorf("the fleet's Postgres is out of room or of connections: %w", err)
 	}
 	return err
+}
+
+// unreached tells on one line, and once each, why none of the addresses could be used.
+type unreached struct{ *pgconn.ConnectError }
+
+func (u unreached) Unwrap() error { return u.ConnectError }
+
+func (u unreached) Error() string {
+	var lines []string
+	for line := range strings.Lines(u.ConnectError.Error()) {
+		if line = strings.TrimSpace(line); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines[0] + " " + strings.Join(lines[1:], "; ")
 }

@@ -140,6 +140,9 @@ func (a *app) doctor(ctx context.Context, s *store.Store, _ []string) (any, stri
 	value := map[string]any{"fleet": s.ID, "schema": s.Schema, "homes": len(all), "dsn_from": where, "store": h, "limits": l, "spent": p}
 	said := fmt.Sprintf("the store of %s is fleet %s, schema %d, with %s\nsize: versions %s%s, contents %s, lines %s\n%s\nconnections: %d of %d\n%s", where, s.ID, s.Schema, text.Count(len(all), "home"),
 		size(h.Versions), oldest, size(h.Contents), size(h.Lines), bucket, h.Connections, h.Most, limits(l, p))
+	for _, risk := range h.Risks {
+		said += "\nmind: " + risk
+	}
 	if address := os.Getenv(temporalVariable); address != "" && bad == nil {
 		bad = reach(ctx, address, s.ID)
 		said += "\nTemporal is at " + address

@@ -154,6 +154,9 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 			}
 		}
 	}
+	if risks, err := s.Risks(ctx); err == nil && len(risks) > 0 {
+		say("the fleet's Postgres may forget what it committed: " + strings.Join(risks, "; "))
+	}
 	say(fmt.Sprintf("worker %s of fleet %s: %d homes at once, labels %s, checkouts in %s, Temporal at %s", w.name, s.ID, w.homes, cmp.Or(strings.Join(w.labels, ","), "none"), w.dir, t.Address))
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
