@@ -9,8 +9,10 @@ package checkout
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rouse/agent/history"
+	"rouse/fleet/store"
 	"rouse/home"
 	"rouse/internal/disk"
 	"rouse/internal/text"
@@ -117,6 +120,28 @@ func Inside(h home.Home, workspace string) error {
 		}
 	}
 	return nil
+}
+
+// VersionOf reads the newest version of a home, or the newest of an epoch, and its number.
+func VersionOf(ctx context.Context, s *store.Store, id, epoch int64) (*history.Version, int, error) {
+	manifest, version, err := s.Manifest(ctx, id, epoch)
+	if err != nil {
+		return nil, 0, err
+	}
+	v, err := history.Parse(manifest)
+	if err != nil {
+		err = fmt.Errorf("version %d: %w", version, err)
+	}
+	return v, version, err
+}
+
+// Put makes changes in a folder, with contents of the store, where they fit onto its disk.
+func Put(ctx context.Context, s *store.Store, dir string, plan []history.Change) error {
+	if err := room(dir, plan); err != nil {
+		return err
+	}
+	from := history.Store{From: func(e history.Entry) (io.Reader, error) { return s.Content(ctx, e.Is) }}
+	return from.Put(dir, plan)
 }
 
 // room says whether what is to be put into a folder fits onto its disk, and leaves others a

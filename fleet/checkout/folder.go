@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,17 +66,14 @@ func (f *Folder) Checkout(ctx context.Context, l store.Lease, version int, lines
 	if f.rec.Stage == "" && f.rec.Version == version && len(lines) == 0 {
 		return nil
 	}
-	manifest, is, err := f.s.Manifest(ctx, l.Home, 0)
+	to, is, err := VersionOf(ctx, f.s, l.Home, 0)
 	if err == nil && is != version {
 		err = errors.New("the home got a version while it was taken")
 	}
 	if err != nil {
 		return err
 	}
-	to, err := history.Parse(manifest)
-	if err == nil {
-		err = f.clear()
-	}
+	err = f.clear()
 	if err == nil {
 		err = f.mark(apart, store.Lease{})
 	}
@@ -105,14 +101,11 @@ func (f *Folder) arrived(ctx context.Context, l store.Lease) error {
 	if f.rec.Stage != working || f.rec.Epoch == 0 {
 		return nil
 	}
-	manifest, version, err := f.s.Manifest(ctx, l.Home, f.rec.Epoch)
+	base, version, err := VersionOf(ctx, f.s, l.Home, f.rec.Epoch)
 	if errors.Is(err, store.ErrNone) {
 		return nil
 	}
-	if err == nil {
-		f.base, err = history.Parse(manifest)
-	}
-	f.seen, f.rec.Version, f.rec.Stage = f.base, version, ""
+	f.base, f.seen, f.rec.Version, f.rec.Stage = base, base, version, ""
 	return err
 }
 
@@ -215,15 +208,10 @@ func plain(path string) {
 // put makes the folder a version. Times of folders follow what was put into them.
 func (f *Folder) put(ctx context.Context, to *history.Version) error {
 	plan, _ := history.Plan(f.seen, to, nil)
-	from := history.Store{From: func(e history.Entry) (io.Reader, error) { return f.s.Content(ctx, e.Is) }}
 	if len(plan) == 0 {
 		return nil
 	}
-	err := room(f.Dir, plan)
-	if err == nil {
-		err = from.Put(f.Dir, plan)
-	}
-	if err != nil {
+	if err := Put(ctx, f.s, f.Dir, plan); err != nil {
 		return err
 	}
 	return timed(f.Dir, to)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,7 +80,7 @@ func (p *pull) check(ctx context.Context) (unlock func(), err error) {
 
 // unchanged refuses to replace what was never pushed.
 func (p *pull) unchanged(ctx context.Context, epoch int64) error {
-	base, _, err := p.version(ctx, epoch)
+	base, _, err := VersionOf(ctx, p.s, p.at.ID, epoch)
 	if errors.Is(err, store.ErrNone) { // a push was killed before it arrived
 		return cmp.Or(forgotten(ctx, p.s, p.at, epoch), lost(p.at))
 	}
@@ -96,16 +95,6 @@ func (p *pull) unchanged(ctx context.Context, epoch int64) error {
 		return fmt.Errorf("%s changed here since the push, and would be lost: move that away, or pull into another folder", lost)
 	}
 	return nil
-}
-
-// version reads the newest version, or the newest of an epoch.
-func (p *pull) version(ctx context.Context, epoch int64) (*history.Version, int, error) {
-	manifest, version, err := p.s.Manifest(ctx, p.at.ID, epoch)
-	if err != nil {
-		return nil, 0, err
-	}
-	v, err := history.Parse(manifest)
-	return v, version, err
 }
 
 // run makes the folder beside the one that it replaces, takes the home, and puts it there.
@@ -184,16 +173,15 @@ func clean(dir string) error {
 
 // fill makes the newest version in a folder, with what stayed of the old one, and takes the home.
 func (p *pull) fill(ctx context.Context, dir string) error {
-	v, version, err := p.version(ctx, 0)
+	v, version, err := VersionOf(ctx, p.s, p.at.ID, 0)
 	if err != nil {
 		return err
 	}
-	put, _ := history.Plan(new(history.Version), v, nil)
-	from := history.Store{From: func(e history.Entry) (io.Reader, error) { return p.s.Content(ctx, e.Is) }}
-	if err := cmp.Or(p.count(v), room(dir, put)); err != nil {
+	if err := p.count(v); err != nil {
 		return err
 	}
-	if err := from.Put(dir, put); err != nil {
+	put, _ := history.Plan(new(history.Version), v, nil)
+	if err := Put(ctx, p.s, dir, put); err != nil {
 		return err
 	}
 	for _, name := range home.Staying() {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -125,11 +124,7 @@ func (v *view) fresh(ctx context.Context, s *store.Store, h home.Home, at store.
 
 // put makes the folder the newest version, but for who did what on a page of it here.
 func (v *view) put(ctx context.Context, s *store.Store, h home.Home, at store.Home) error {
-	manifest, _, err := s.Manifest(ctx, at.ID, 0)
-	if err != nil {
-		return err
-	}
-	to, err := history.Parse(manifest)
+	to, _, err := VersionOf(ctx, s, at.ID, 0)
 	if err == nil {
 		v.seen, err = look(h, v.seen)
 	}
@@ -138,11 +133,7 @@ func (v *view) put(ctx context.Context, s *store.Store, h home.Home, at store.Ho
 	}
 	plan, _ := history.Plan(v.seen, to, nil)
 	plan = slices.DeleteFunc(plan, func(c history.Change) bool { return filepath.Join(h.Dir, c.Path) == h.Acts() && c.Was != nil })
-	from := history.Store{From: func(e history.Entry) (io.Reader, error) { return s.Content(ctx, e.Is) }}
-	if err = room(h.Dir, plan); err == nil {
-		err = from.Put(h.Dir, plan)
-	}
-	if err = cmp.Or(err, h.Mark(disk.OS{}, at.Name)); err != nil {
+	if err = cmp.Or(Put(ctx, s, h.Dir, plan), h.Mark(disk.OS{}, at.Name)); err != nil {
 		return err
 	}
 	v.line = 0

@@ -11,13 +11,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"rouse/agent/history"
+	"rouse/fleet/checkout"
 	"rouse/fleet/store"
 	"rouse/home"
 	"rouse/internal/text"
@@ -56,18 +56,14 @@ func Observation(ctx context.Context, s *store.Store, id, from string, with []st
 // take takes an observation out of the newest version of a home, with the journal of its
 // cycle and nothing else.
 func (t *taken) take(ctx context.Context, s *store.Store, at store.Home, id string) (*observation.Content, error) {
-	manifest, _, err := s.Manifest(ctx, at.ID, 0)
-	if err != nil {
-		return nil, err
-	}
-	v, err := history.Parse(manifest)
+	v, _, err := checkout.VersionOf(ctx, s, at.ID, 0)
 	if err != nil {
 		return nil, err
 	}
 	get := func(is func(path string) bool) error {
 		put, _ := history.Plan(new(history.Version), v, nil)
 		put = slices.DeleteFunc(put, func(c history.Change) bool { return c.Is.Kind != history.File || !is(c.Path) })
-		return history.Store{From: func(e history.Entry) (io.Reader, error) { return s.Content(ctx, e.Is) }}.Put(t.Dir, put)
+		return checkout.Put(ctx, s, t.Dir, put)
 	}
 	err = get(func(path string) bool {
 		in, ok := strings.CutPrefix(path, t.Rel(t.Memory())+"/")
