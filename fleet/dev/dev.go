@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -33,8 +34,8 @@ const maxSocket = 90
 
 // Server is a Postgres that runs.
 type Server struct {
-	DSN     string
-	process *proc.Process
+	DSN string
+	*Process
 }
 
 // Start starts the Postgres of a folder with options of postgres. It ends with this program.
@@ -48,7 +49,7 @@ func Start(ctx context.Context, dir string, options ...string) (*Server, error) 
 		in.Close()
 		return nil, fmt.Errorf("a Postgres runs in %s already; its DSN is %s", dir, s.DSN)
 	}
-	s.process, err = begin(ctx, append([]string{"sh", "-c", script, "sh", dir}, options...), func(ctx context.Context) error {
+	s.Process, err = begin(ctx, append([]string{"sh", "-c", script, "sh", dir}, options...), func(ctx context.Context) error {
 		in, err := store.Open(ctx, s.DSN)
 		if err == nil {
 			in.Close()
@@ -61,11 +62,40 @@ func Start(ctx context.Context, dir string, options ...string) (*Server, error) 
 	if err != nil {
 		return nil, fmt.Errorf("no Postgres in %s: %w", dir, err)
 	}
+	s.stop, s.kill = syscall.SIGINT, syscall.SIGQUIT
 	return s, nil
 }
 
+// Process is a server that runs.
+type Process struct {
+	is         *proc.Process
+	stop, kill syscall.Signal
+}
+
+// Stop ends the server and those who are connected.
+func (p *Process) Stop() { p.end(p.stop) }
+
+// Kill ends the server as a crash does: started again, it recovers.
+func (p *Process) Kill() { p.end(p.kill) }
+
+func (p *Process) end(by syscall.Signal) {
+	p.is.Signal(by)
+	p.is.Wait()
+}
+
+// Serve starts a program that serves at an address, and waits until it does. It ends with this program.
+func Serve(ctx context.Context, address string, argv ...string) (*Process, error) {
+	return begin(ctx, argv, func(ctx context.Context) error {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	})
+}
+
 // begin starts a program that serves, and waits until it does.
-func begin(ctx context.Context, argv []string, ready func(context.Context) error) (*proc.Process, error) {
+func begin(ctx context.Context, argv []string, ready func(context.Context) error) (*Process, error) {
 	said := new(bytes.Buffer)
 	out := text.Capped(said, 64<<10)
 	run := &proc.Runner{Env: proc.Environ(os.Environ())}
@@ -80,7 +110,7 @@ func begin(ctx context.Context, argv []string, ready func(context.Context) error
 		}
 		return nil, fmt.Errorf("%w: %s", err, text.Line(said.String(), 500))
 	}
-	return p, nil
+	return &Process{is: p, stop: syscall.SIGTERM, kill: syscall.SIGKILL}, nil
 }
 
 // wait waits until a server answers.
@@ -99,16 +129,4 @@ func wait(ctx context.Context, p *proc.Process, ready func(context.Context) erro
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-}
-
-// Stop ends the server and those who are connected.
-func (s *Server) Stop() proc.Exit {
-	s.process.Signal(syscall.SIGINT)
-	return s.process.Wait()
-}
-
-// Kill ends the server as a crash does: started again, it recovers.
-func (s *Server) Kill() {
-	s.process.Signal(syscall.SIGQUIT)
-	s.process.Wait()
 }

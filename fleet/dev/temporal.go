@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"syscall"
 	"time"
 
 	"rouse/internal/proc"
@@ -28,7 +27,7 @@ var ErrNoTemporal = errors.New("there is no Temporal on this machine: put its co
 // Temporal is a development server of Temporal that runs: one process, whose database is a file.
 type Temporal struct {
 	Address string
-	process *proc.Process
+	*Process
 }
 
 // StartTemporal starts the Temporal of a folder, at the port that it had the last time. What it
@@ -44,7 +43,7 @@ func StartTemporal(ctx context.Context, dir string) (*Temporal, error) {
 	said := filepath.Join(dir, "port")
 	port, err := os.ReadFile(said)
 	if err != nil {
-		port = []byte(freePort())
+		port = []byte(FreePort())
 		if err := os.WriteFile(said, port, 0o600); err != nil {
 			return nil, err
 		}
@@ -54,22 +53,16 @@ func StartTemporal(ctx context.Context, dir string) (*Temporal, error) {
 		_ = c.Close()
 		return nil, fmt.Errorf("something serves at %s already: end it, or remove %s to take another port", t.Address, said)
 	}
-	t.process, err = begin(ctx, []string{program, "server", "start-dev", "--headless", "--port", string(port), "--db-filename", filepath.Join(dir, "temporal.db"),
-		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1", "--log-level", "error"}, func(ctx context.Context) error {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", t.Address)
-		if err == nil {
-			err = c.Close()
-		}
-		return err
-	})
+	t.Process, err = Serve(ctx, t.Address, program, "server", "start-dev", "--headless", "--port", string(port), "--db-filename", filepath.Join(dir, "temporal.db"),
+		"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=1", "--log-level", "error")
 	if err != nil {
 		return nil, fmt.Errorf("no Temporal by %s in %s: %w", program, dir, err)
 	}
 	return t, nil
 }
 
-// freePort is one that nobody has, and that the kernel gives to no connection.
-func freePort() string {
+// FreePort is one of loopback that nobody has, and that the kernel gives to no connection.
+func FreePort() string {
 	for {
 		port := strconv.Itoa(10000 + rand.IntN(20000))
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
@@ -77,18 +70,6 @@ func freePort() string {
 			return port
 		}
 	}
-}
-
-// Stop ends the server.
-func (t *Temporal) Stop() proc.Exit {
-	t.process.Signal(syscall.SIGTERM)
-	return t.process.Wait()
-}
-
-// Kill ends the server as a crash does.
-func (t *Temporal) Kill() {
-	t.process.Signal(syscall.SIGKILL)
-	t.process.Wait()
 }
 
 // FindTemporal finds the program: the one that $ROUSE_FLEET_TEMPORAL names, the one in PATH, or the

@@ -1,13 +1,12 @@
 package devtest
 
 import (
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"rouse/fleet/dev"
 )
 
 // Key and Secret are those of a [Bucket].
@@ -34,40 +33,11 @@ func Bucket(t testing.TB) (url, dir string) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for range 5 { // somebody may take the port first
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := l.Addr().String()
-		l.Close()
-		c := exec.Command(program, "--quiet", "--access", Key, "--secret", Secret, "--port", at, "posix", "--nometa", filepath.Dir(dir))
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- c.Wait() }()
-		t.Cleanup(func() { _ = c.Process.Kill() })
-		if answers(at, ended) {
-			return "http://" + at + "/homes", dir
-		}
+	at := "127.0.0.1:" + dev.FreePort()
+	serves, err := dev.Serve(t.Context(), at, program, "--quiet", "--access", Key, "--secret", Secret, "--port", at, "posix", "--nometa", filepath.Dir(dir))
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("versitygw does not start")
-	return "", ""
-}
-
-// answers waits until a server does, or ended.
-func answers(at string, ended <-chan error) bool {
-	for range 600 {
-		if r, err := http.Get("http://" + at); err == nil {
-			r.Body.Close()
-			return true
-		}
-		select {
-		case <-ended:
-			return false
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return false
+	t.Cleanup(serves.Kill)
+	return "http://" + at + "/homes", dir
 }
