@@ -39,14 +39,14 @@ func (h Heartbeat) Begin() (end func(ok bool) error) {
 		return h.touch
 	}
 	begun := make(chan error, 1)
-	go func() { begun <- h.ping("start") }()
+	go func() { begun <- h.ping("start", "") }()
 	return func(ok bool) error {
 		first := <-begun
 		suffix := ""
 		if !ok {
 			suffix = "fail"
 		}
-		if err := h.ping(suffix); err != nil {
+		if err := h.ping(suffix, ""); err != nil {
 			return err
 		}
 		return first
@@ -61,7 +61,15 @@ func (h Heartbeat) Alive() error {
 	case !strings.Contains(h.Target, "://"):
 		return h.touch(true)
 	}
-	return h.ping("")
+	return h.ping("", "")
+}
+
+// Failed tells that something is not well: that is the body of a POST to the URL with /fail.
+func (h Heartbeat) Failed(why string) error {
+	if !strings.Contains(h.Target, "://") {
+		return nil // the file's age tells
+	}
+	return h.ping("fail", why)
 }
 
 // touch writes the time into the file if all is well. It is not synced: only the
@@ -80,8 +88,8 @@ func (h Heartbeat) touch(ok bool) error {
 	return nil
 }
 
-// ping asks the URL. Redirects are not followed.
-func (h Heartbeat) ping(suffix string) error {
+// ping asks the URL, with POST where there is more to say. Redirects are not followed.
+func (h Heartbeat) ping(suffix, body string) error {
 	u, err := url.Parse(h.Target)
 	if err != nil {
 		return errors.New("heartbeat: not a URL")
@@ -92,7 +100,11 @@ func (h Heartbeat) ping(suffix string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pingTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), strings.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("heartbeat: not a URL for %s", host)
 	}

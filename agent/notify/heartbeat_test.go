@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,7 +22,8 @@ func TestPings(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		got = append(got, r.Method+" "+r.URL.String())
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, strings.TrimSpace(r.Method+" "+r.URL.String()+" "+string(body)))
 	}))
 	defer s.Close()
 	tests := []struct {
@@ -43,6 +45,10 @@ func TestPings(t *testing.T) {
 	got = nil
 	if err := (Heartbeat{Target: s.URL + "/ping/uuid"}).Alive(); err != nil || !slices.Equal(got, []string{"GET /ping/uuid"}) {
 		t.Errorf("alive: %q, %v", got, err)
+	}
+	got = nil
+	if err := (Heartbeat{Target: s.URL + "/ping/uuid"}).Failed("no disk"); err != nil || !slices.Equal(got, []string{"POST /ping/uuid/fail no disk"}) {
+		t.Errorf("failed: %q, %v", got, err)
 	}
 }
 
