@@ -32,20 +32,29 @@ func (h Home) AwakeAt(now time.Time) bool {
 	return h.Holder != "" && h.Until != nil && h.Until.After(now)
 }
 
+// Stuck says why a home does not wake, or not as it should, which it cannot tell people itself.
+func (h Home) Stuck(now time.Time) string {
+	t := h.State.Next
+	if h.Holder != "" {
+		t = h.Until // whose worker is gone is to be taken over then
+	}
+	if h.State.Problem != "" || t == nil || now.Sub(*t) <= late {
+		return h.State.Problem
+	}
+	who := strings.TrimSuffix("a worker with "+strings.Join(h.Needs, ", "), " with ")
+	return fmt.Sprintf("nobody woke it at %s: is %s there, and Temporal?", t.Local().Format("15:04"), who)
+}
+
 // Attention says why a home needs a person; nothing is that it does not.
 func (h Home) Attention(now time.Time) (why []string) {
-	if h.State.Problem != "" {
-		why = append(why, h.State.Problem)
+	if stuck := h.Stuck(now); stuck != "" {
+		why = append(why, stuck)
 	}
 	if n := h.State.Waiting; n > 0 {
 		why = append(why, text.Count(n, "approval")+" to give")
 	}
 	if h.State.Error != "" {
 		why = append(why, h.State.Outcome+": "+h.State.Error)
-	}
-	if t := h.State.Next; h.State.Problem == "" && t != nil && now.Sub(*t) > late && h.Holder == "" {
-		who := strings.TrimSuffix("a worker with "+strings.Join(h.Needs, ", "), " with ")
-		why = append(why, fmt.Sprintf("nobody woke it at %s: is %s there, and Temporal?", t.Local().Format("15:04"), who))
 	}
 	return why
 }

@@ -15,11 +15,12 @@ func TestAttention(t *testing.T) {
 	now := time.Now()
 	before, soon := now.Add(-time.Hour), now.Add(time.Minute)
 	for want, h := range map[string]store.Home{
-		"in the fleet":                     {State: store.State{Next: &soon, Outcome: "done"}},
-		"at m:/x":                          {Holder: "m:/x", State: store.State{Next: &before}},
-		"awake at w: 2 approvals to give":  {Holder: "w", Until: &soon, State: store.State{Waiting: 2}},
-		"left by w: no key":                {Holder: "w", Until: &before, State: store.State{Problem: "no key", Next: &before}},
-		"in the fleet: failed: it is late": {State: store.State{Outcome: "failed", Error: "it is late"}},
+		"in the fleet":                    {State: store.State{Next: &soon, Outcome: "done"}},
+		"at m:/x":                         {Holder: "m:/x", State: store.State{Next: &before}},
+		"awake at w: 2 approvals to give": {Holder: "w", Until: &soon, State: store.State{Waiting: 2}},
+		"left by w: no key":               {Holder: "w", Until: &before, State: store.State{Problem: "no key", Next: &before}},
+		"left by w: nobody woke it at " + before.Format("15:04"):                                                        {Holder: "w", Until: &before, State: store.State{Next: &soon}},
+		"in the fleet: failed: it is late":                                                                              {State: store.State{Outcome: "failed", Error: "it is late"}},
 		"in the fleet: nobody woke it at " + before.Format("15:04"):                                                     {State: store.State{Next: &before}},
 		"in the fleet: nobody woke it at " + before.Format("15:04") + ": is a worker with eu, gpu there, and Temporal?": {State: store.State{Next: &before}, Needs: []string{"eu", "gpu"}},
 	} {
