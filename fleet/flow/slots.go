@@ -3,6 +3,8 @@ package flow
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"go.temporal.io/sdk/worker"
 )
@@ -12,14 +14,15 @@ import (
 // bring one too many, which goes back: [errFull].
 type slots struct {
 	max     int
+	held    *atomic.Bool // none is given for now
 	mu      sync.Mutex
 	used    int
 	out     map[string]int // polls by queue
 	changed chan struct{}  // closed when there may be room
 }
 
-func newSlots(n int) *slots {
-	return &slots{max: n, out: map[string]int{}, changed: make(chan struct{})}
+func newSlots(n int, held *atomic.Bool) *slots {
+	return &slots{max: n, held: held, out: map[string]int{}, changed: make(chan struct{})}
 }
 
 // slot is what a permit is for.
@@ -41,6 +44,7 @@ func (s *slots) ReserveSlot(ctx context.Context, info worker.SlotReservationInfo
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-changed:
+		case <-time.After(time.Second): // it may be held no more
 		}
 	}
 }
@@ -50,7 +54,7 @@ func (s *slots) TryReserveSlot(info worker.SlotReservationInfo) *worker.SlotPerm
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	queue := info.TaskQueue()
-	if s.used+s.out[queue] >= s.max {
+	if s.held.Load() || s.used+s.out[queue] >= s.max {
 		return nil
 	}
 	s.out[queue]++

@@ -25,8 +25,8 @@ type visit struct {
 	err  error
 }
 
-// errFull sends a visit that came while all slots were taken to another worker.
-var errFull = errors.New("this worker has as many homes awake as it may")
+// errFull sends a visit that came while there was no room to another worker.
+var errFull = errors.New("this worker has as many homes awake as it may, or takes none for now")
 
 // wake is the activity: one visit. It goes on when Temporal takes it for dead or is away, as
 // the lease of the home, and not Temporal, says whose it is; where Temporal then asks for the same
@@ -55,7 +55,7 @@ func (w *Worker) begin(home string) (*visit, error) {
 	if r := w.running[home]; r != nil {
 		return r, nil
 	}
-	if len(w.running) >= w.Homes {
+	if w.held.Load() || len(w.running) >= w.Homes {
 		return nil, errFull
 	}
 	if w.running == nil {

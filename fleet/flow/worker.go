@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -21,9 +22,13 @@ type Worker struct {
 	Told func(home string, took time.Duration, err error)
 
 	life    context.Context // ends visits: nothing that Temporal says does
+	held    atomic.Bool
 	mu      sync.Mutex
 	running map[string]*visit // by home
 }
+
+// Hold lets no visit begin, or with false lets them again. Those that run go on.
+func (w *Worker) Hold(is bool) { w.held.Store(is) }
 
 // Work works until ctx ends, and then until the visits that run are over; life ends those too.
 // An error says that it could not begin.
@@ -32,7 +37,7 @@ func (t *Temporal) Work(ctx, life context.Context, w *Worker) error {
 		return fmt.Errorf("a worker has at most %d labels", MaxLabels)
 	}
 	w.life = life
-	tuner, err := tuned(newSlots(w.Homes))
+	tuner, err := tuned(newSlots(w.Homes, &w.held))
 	if err != nil {
 		return err
 	}

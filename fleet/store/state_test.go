@@ -71,3 +71,23 @@ func TestOverview(t *testing.T) {
 		t.Errorf("%s of %+v", said, all)
 	}
 }
+
+// TestClock: how far a clock is off is what counts, and not how long the answer took.
+func TestClock(t *testing.T) {
+	_, s := migrated(t)
+	for off, want := range map[time.Duration]string{0: "", 4 * time.Second: "", -time.Hour: "1h0m0s behind the store's", 30 * time.Second: "30s ahead of the store's"} {
+		ahead, err := s.Ahead(t.Context(), func() time.Time { return time.Now().Add(off) })
+		said, bad := store.ClockOff(ahead)
+		if err != nil || !strings.Contains(said, want) || (said == "") != (want == "") || bad != (off.Abs() > time.Minute) {
+			t.Errorf("%s: ahead by %s, %q, %v, %v", off, ahead, said, bad, err)
+		}
+	}
+	asked := false
+	slept := func() time.Time { // since it asked
+		defer func() { asked = true }()
+		return time.Now().Add(map[bool]time.Duration{true: time.Hour}[asked])
+	}
+	if ahead, err := s.Ahead(t.Context(), slept); err == nil {
+		t.Error("a machine that slept takes its clock to be ahead by", ahead)
+	}
+}

@@ -120,14 +120,15 @@ func reach(ctx context.Context, address, fleet string) error {
 	return nil
 }
 
-// doctor says how the store is, and fails where its bucket or Temporal does.
+// doctor says how the store is, and fails where its bucket or Temporal does, or the clock here is wrong.
 func (a *app) doctor(ctx context.Context, s *store.Store, _ []string) (any, string, error) {
 	_, where, _ := a.from()
 	all, err := s.Homes(ctx)
 	l, none := s.Limits(ctx)
 	p, failed := s.Spent(ctx)
+	ahead, unknown := s.Ahead(ctx, nil)
 	h, bad := s.Health(ctx)
-	if err = cmp.Or(err, none, failed); err != nil || bad != nil && h.Most == 0 {
+	if err = cmp.Or(err, none, failed, unknown); err != nil || bad != nil && h.Most == 0 {
 		return nil, "", cmp.Or(err, bad)
 	}
 	bucket, oldest := "contents of any size are in the database; rouse-fleet migrate --s3 URL puts large ones into a bucket", ""
@@ -137,7 +138,7 @@ func (a *app) doctor(ctx context.Context, s *store.Store, _ []string) (any, stri
 	if h.Oldest != nil {
 		oldest = ", the oldest of " + h.Oldest.Format(time.DateTime)
 	}
-	value := map[string]any{"fleet": s.ID, "schema": s.Schema, "homes": len(all), "dsn_from": where, "store": h, "limits": l, "spent": p}
+	value := map[string]any{"fleet": s.ID, "schema": s.Schema, "homes": len(all), "dsn_from": where, "store": h, "limits": l, "spent": p, "clock_ahead_s": ahead.Seconds()}
 	said := fmt.Sprintf("the store of %s is fleet %s, schema %d, with %s\nsize: versions %s%s, contents %s, lines %s\n%s\nconnections: %d of %d\n%s", where, s.ID, s.Schema, text.Count(len(all), "home"),
 		size(h.Versions), oldest, size(h.Contents), size(h.Lines), bucket, h.Connections, h.Most, limits(l, p))
 	for _, risk := range h.Risks {
@@ -146,6 +147,12 @@ func (a *app) doctor(ctx context.Context, s *store.Store, _ []string) (any, stri
 	if address := os.Getenv(temporalVariable); address != "" && bad == nil {
 		bad = reach(ctx, address, s.ID)
 		said += "\nTemporal is at " + address
+	}
+	switch off, wrong := store.ClockOff(ahead); {
+	case wrong && bad == nil:
+		bad = errors.New(off)
+	case off != "":
+		said += "\n" + off
 	}
 	if bad == nil {
 		return value, "ok: " + said, nil
