@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"rouse/agent/notify"
 	"rouse/agent/telemetry"
 	"rouse/fleet/flow"
 	"rouse/fleet/store"
@@ -35,11 +36,21 @@ type Daemon struct {
 	Say      func(line string)
 	// Sums, unless nil, adds figures that the waker counts.
 	Sums func(telemetry.Sums)
+	// Now is the clock that homes wake by, nil for the machine's, and Heartbeat who is told each
+	// minute how the worker and the homes are.
+	Now       func() time.Time
+	Heartbeat notify.Heartbeat
 
 	worker   flow.Worker
 	mu       sync.Mutex
 	stored   part
 	timed    part
+	clocked  part
+	watched  part                 // who hears the heartbeat
+	ahead    time.Duration        // how far the clock is
+	hinted   bool                 // that it is off
+	toldOK   bool                 // how the worker was, as the watcher knows
+	amiss    map[string]time.Time // what is, by name, since when
 	beaten   time.Time
 	draining bool
 	sums     telemetry.Sums
@@ -49,16 +60,20 @@ type Daemon struct {
 
 // part is something that the worker needs.
 type part struct {
-	name string
-	is   string // "ok", what is wrong with it, or "" before it was asked
+	name, gone, back string
+	is               string // "ok", what is wrong with it, or "" before it was asked
 }
 
 // Run works until ctx ends or the store says to drain, and then until no home is awake. The end
 // of life ends visits, too.
 func (d *Daemon) Run(ctx, life context.Context) error {
-	d.stored.name, d.timed.name = "the store", "Temporal"
+	const away, back = "is away, this worker goes on when it is back", "is back"
+	d.stored, d.timed = part{name: "the store", gone: away, back: back}, part{name: "Temporal", gone: away, back: back}
+	d.clocked = part{name: "the clock", gone: "is wrong, this worker takes no homes until it is right", back: "is right again"}
+	d.watched = part{name: "the heartbeat", gone: "is not heard", back: "is heard again"}
 	d.sums, d.failing = telemetry.Sums{}, map[string]bool{}
 	d.worker = flow.Worker{Waker: d.Waker, Name: d.Shown.Name, Labels: d.Shown.Labels, Homes: d.Homes, Told: d.told}
+	d.worker.Hold(true) // until the clock was looked at
 	ended, err := d.serve()
 	if err != nil {
 		return err
@@ -121,9 +136,9 @@ func (d *Daemon) note(p *part, err error) {
 	}
 	switch {
 	case err != nil && (was == "ok" || was == ""):
-		d.Say(p.name + " is away, this worker goes on when it is back: " + p.is)
+		d.Say(p.name + " " + p.gone + ": " + p.is)
 	case err == nil && was != "ok" && was != "":
-		d.Say(p.name + " is back")
+		d.Say(p.name + " " + p.back)
 	}
 }
 
@@ -148,13 +163,16 @@ func (d *Daemon) told(home string, took time.Duration, err error) {
 }
 
 // beat tells the store that the worker is there, hears from it whether to drain, and looks whether
-// Temporal is there. Now and then it sweeps.
+// Temporal is there, and the clock right. Now and then it sweeps.
 func (d *Daemon) beat(ctx, working context.Context, drain func()) {
-	for next := time.Now(); ctx.Err() == nil; rest(ctx, beatEvery) {
+	for next, tell := time.Now(), time.Now(); ctx.Err() == nil; rest(ctx, beatEvery) {
 		w := d.Shown
 		w.Awake, w.Draining = d.worker.Awake(), working.Err() != nil
 		asked, cancel := context.WithTimeout(ctx, answer)
 		told, err := d.Store.Beat(asked, w)
+		if ahead, none := d.Store.Ahead(asked, d.Now); err == nil && none == nil {
+			d.clock(ahead)
+		}
 		cancel()
 		if d.note(&d.stored, err); err == nil {
 			d.mu.Lock()
@@ -165,7 +183,10 @@ func (d *Daemon) beat(ctx, working context.Context, drain func()) {
 			d.Say("this worker was told to take no more homes, and ends when none is awake")
 			drain()
 		}
-		if d.note(&d.timed, d.check(ctx)); working.Err() == nil && time.Now().After(next) {
+		if d.note(&d.timed, d.check(ctx)); d.Heartbeat.Target != "" {
+			tell = d.tell(ctx, working.Err() != nil, tell)
+		}
+		if working.Err() == nil && time.Now().After(next) {
 			next = time.Now().Add(d.look(working))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"rouse/agent/notify"
 	"rouse/fleet/daemon"
 	"rouse/fleet/flow"
 	"rouse/fleet/store"
@@ -39,6 +40,7 @@ func (a *app) workerVerb() verb {
 		long: `It takes no more homes after SIGINT, SIGTERM or rouse-fleet drain, and ends when none is awake; a second
 signal ends the cycles that are. Temporal is --temporal, else $ROUSE_FLEET_TEMPORAL_ADDRESS, else $TEMPORAL_ADDRESS, else
 127.0.0.1:7233; off loopback always with TLS, certificates and keys as in Temporal's own variables (TEMPORAL_TLS_…, TEMPORAL_API_KEY).
+$ROUSE_FLEET_HEARTBEAT is a URL that is told each minute how the worker and the homes are, or a file that is written where all is well.
 `,
 		flags: func(f *pflag.FlagSet) {
 			host, _ := os.Hostname()
@@ -143,7 +145,7 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 		program = info.Main.Version
 	}
 	d := &daemon.Daemon{
-		Store: s, Temporal: t, Homes: w.homes, Say: say,
+		Store: s, Temporal: t, Homes: w.homes, Say: say, Heartbeat: notify.Heartbeat{Target: os.Getenv("ROUSE_FLEET_HEARTBEAT")},
 		Shown: store.Worker{Name: w.name, Labels: w.labels, Program: program, Listen: w.listen},
 		Waker: waker{&worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Hides: w.hides, Log: say}},
 	}
