@@ -138,8 +138,7 @@ func newCluster(t testing.TB) *cluster {
 	_, err = s.Migrate(t.Context())
 	c.must(err)
 	c.must(Watch(t.Context(), c.pg.DSN))
-	c.world, err = NewWorld(dir, seed, 2)
-	c.must(err)
+	c.world = NewWorld(dir, seed, 2)
 	t.Cleanup(c.world.Close)
 	return c
 }

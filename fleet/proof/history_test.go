@@ -14,8 +14,9 @@ import (
 // good is a history in which all held: a worker died in the second cycle of a home, after its
 // call had begun, and another one settled that.
 func good(t *testing.T) History {
-	w, dir := new(World), t.TempDir()
-	every, err := w.Make(dir, 1, "* * * * *")
+	w := NewWorld(t.TempDir(), 0, 0)
+	defer w.Close()
+	every, err := w.Make(t.TempDir(), 1, "* * * * *")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"rouse/agent/config"
+	"rouse/agent/model"
+	"rouse/agent/model/modeltest"
 	"rouse/agent/schedule"
 	"rouse/home"
 )
@@ -27,7 +28,7 @@ var named = regexp.MustCompile(`You are (home[0-9]+)\.`)
 
 // World is what is outside of a fleet: a model and what calls do.
 type World struct {
-	URL     string
+	*modeltest.Server
 	Effects string // the file of those that ran
 	Calls   int    // of a cycle
 	Quick   bool   // none of them takes time
@@ -35,23 +36,14 @@ type World struct {
 	mu    sync.Mutex
 	rand  *rand.Rand
 	asked map[string]string
-	serve *http.Server
 }
 
-// NewWorld serves a model at a free port of loopback, with what calls do in a folder.
-func NewWorld(dir string, seed uint64, calls int) (*World, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	w := &World{URL: "http://" + l.Addr().String() + "/v1", Effects: filepath.Join(dir, "effects"), Calls: calls, rand: rand.New(rand.NewPCG(seed, 1)), asked: map[string]string{}}
-	w.serve = &http.Server{Handler: http.HandlerFunc(w.answer)}
-	go w.serve.Serve(l)
-	return w, nil
+// NewWorld serves a model, with what calls do in a folder.
+func NewWorld(dir string, seed uint64, calls int) *World {
+	w := &World{Effects: filepath.Join(dir, "effects"), Calls: calls, rand: rand.New(rand.NewPCG(seed, 1)), asked: map[string]string{}}
+	w.Server = modeltest.Answer(w.answer)
+	return w
 }
-
-// Close ends it.
-func (w *World) Close() { _ = w.serve.Close() }
 
 // Into adds what the world knows to a history.
 func (w *World) Into(h *History) error {
@@ -64,16 +56,15 @@ func (w *World) Into(h *History) error {
 }
 
 // answer lets a cycle make its calls, then say so in its memory, then be done.
-func (w *World) answer(out http.ResponseWriter, in *http.Request) {
+func (w *World) answer(in modeltest.Request) modeltest.Reply {
 	var req struct {
 		Messages []struct {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
 	}
-	if err := json.NewDecoder(in.Body).Decode(&req); err != nil {
-		http.Error(out, err.Error(), http.StatusBadRequest)
-		return
+	if err := json.Unmarshal(in.Body, &req); err != nil {
+		return modeltest.Reply{Status: http.StatusBadRequest, Text: err.Error()}
 	}
 	who, step := "", 0
 	for _, m := range req.Messages {
@@ -84,11 +75,8 @@ func (w *World) answer(out http.ResponseWriter, in *http.Request) {
 		}
 	}
 	tool, args := w.act(who, step)
-	text, _ := json.Marshal(args)
-	call := map[string]any{"id": fmt.Sprint("c", step), "type": "function", "function": map[string]any{"name": tool, "arguments": string(text)}}
-	out.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(out).Encode(map[string]any{"object": "chat.completion", "usage": map[string]any{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
-		"choices": []any{map[string]any{"index": 0, "finish_reason": "tool_calls", "message": map[string]any{"role": "assistant", "content": "", "tool_calls": []any{call}}}}})
+	action, _ := json.Marshal(map[string]any{"tool": tool, "args": args})
+	return modeltest.Reply{Action: action, Usage: &model.Usage{Input: 100, Output: 10}}
 }
 
 // act is what a home is told to do. Some calls take their time before they do it, some after.
@@ -122,7 +110,7 @@ func (w *World) Make(dir string, n int, every string) (e schedule.Entry, err err
 	files := map[string]string{
 		"rules.md":               fmt.Sprintf("You are home%d.\n", n),
 		"prices.yaml":            "models: {m: {input: 1, output: 2}}\n",
-		"rouse.yaml":             fmt.Sprintf("model: {name: m, base_url: %q}\nschedule: %q\n", w.URL, every),
+		"rouse.yaml":             fmt.Sprintf("model: {name: m, base_url: %q}\nschedule: %q\n", w.URL(), every),
 		"scratchpad/active.yaml": "goals: [do as told]\n",
 		"workspace/note":         "kept\n",
 	}

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -20,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"rouse/agent/model/modeltest"
 	"rouse/fleet/checkout"
 	"rouse/fleet/dev/devtest"
 	"rouse/fleet/store"
@@ -94,7 +92,6 @@ type rig struct {
 	store *store.Store
 	dsn   string
 	keys  string
-	model *httptest.Server
 	calls int                  // of each cycle
 	do    func(n int64) string // a command, beside that
 	asked atomic.Int64         // calls
@@ -110,10 +107,10 @@ func newRig(t *testing.T, yaml string) *rig {
 		_, err = r.store.Migrate(t.Context())
 	}
 	r.must(err)
-	r.model = httptest.NewServer(r)
-	t.Cleanup(r.model.Close)
+	model := modeltest.Answer(r.answer)
+	t.Cleanup(model.Close)
 	r.keys = filepath.Join(r.dir, "keys")
-	env := "OPENAI_API_KEY=x\nOPENAI_BASE_URL=" + r.model.URL + "\n"
+	env := "OPENAI_API_KEY=x\nOPENAI_BASE_URL=" + model.URL() + "\n"
 	r.write("keys/.env", env)
 	r.write("moon/.env", env)
 	r.write("moon/rules.md", "You are Rouse.\n")
@@ -153,31 +150,18 @@ func (r *rig) read(name string) string {
 	return string(data)
 }
 
-// ServeHTTP is the model.
-func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, _ := io.ReadAll(req.Body)
-	name, args := "done", map[string]string{"summary": "ok"}
-	if strings.Count(string(body), `"role":"tool"`) < r.calls {
-		n := r.asked.Add(1)
-		command := fmt.Sprintf("echo %d >>%s/effects", n, r.dir)
-		if r.do != nil {
-			command += "; " + r.do(n)
-		}
-		name, args = "shell", map[string]string{"command": command}
+// answer is the model.
+func (r *rig) answer(req modeltest.Request) modeltest.Reply {
+	if strings.Count(string(req.Body), `"role":"tool"`) >= r.calls {
+		return modeltest.Reply{Action: json.RawMessage(`{"tool": "done", "args": {"summary": "ok"}}`)}
 	}
-	arguments, _ := json.Marshal(args)
-	type object = map[string]any
-	call := object{"index": 0, "id": "t1", "type": "function", "function": object{"name": name, "arguments": string(arguments)}}
-	w.Header().Set("Content-Type", "text/event-stream")
-	for _, chunk := range []object{
-		{"choices": []object{{"index": 0, "delta": object{"role": "assistant", "tool_calls": []object{call}}}}},
-		{"choices": []object{{"index": 0, "delta": object{}, "finish_reason": "tool_calls"}}, "usage": object{"prompt_tokens": 10, "completion_tokens": 5}},
-	} {
-		chunk["object"], chunk["model"] = "chat.completion.chunk", "gpt-5-mini"
-		data, _ := json.Marshal(chunk)
-		fmt.Fprintf(w, "data: %s\n\n", data)
+	n := r.asked.Add(1)
+	command := fmt.Sprintf("echo %d >>%s/effects", n, r.dir)
+	if r.do != nil {
+		command += "; " + r.do(n)
 	}
-	fmt.Fprint(w, "data: [DONE]\n\n")
+	action, _ := json.Marshal(map[string]any{"tool": "shell", "args": map[string]string{"command": command}})
+	return modeltest.Reply{Action: action}
 }
 
 // effects are the calls that ran, none of them twice.

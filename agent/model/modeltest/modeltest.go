@@ -70,6 +70,7 @@ type Server struct {
 	http   *http.Server
 	addr   string
 	closed chan struct{}
+	answer func(Request) Reply // unless nil, in place of replies
 
 	mu       sync.Mutex
 	replies  []Reply
@@ -86,6 +87,14 @@ func New(replies ...Reply) *Server {
 	s := &Server{replies: replies, addr: listener.Addr().String(), closed: make(chan struct{})}
 	s.http = &http.Server{Handler: s}
 	go s.http.Serve(listener)
+	return s
+}
+
+// Answer starts a server that answers each request as a function says, which may be called
+// several times at once. It keeps no requests.
+func Answer(answer func(Request) Reply) *Server {
+	s := New()
+	s.answer = answer
 	return s
 }
 
@@ -189,6 +198,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) next(r Request) Reply {
+	if s.answer != nil {
+		return s.answer(r)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, r)

@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"rouse/agent/model/modeltest"
 	"rouse/fleet/store"
 	"rouse/fleet/worker"
 )
@@ -25,24 +23,16 @@ func model(ts *testscript.TestScript, _ bool, args []string) {
 	if os.Mkdir(ts.MkAbs("keys"), 0o700) != nil {
 		return // it is there
 	}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var call struct {
-			Tool string
-			Args json.RawMessage
-		}
+	s := modeltest.Answer(func(modeltest.Request) modeltest.Reply {
 		all, err := os.ReadFile(replies)
-		line, rest, _ := bytes.Cut(all, []byte("\n"))
-		if err = cmp.Or(err, json.Unmarshal(line, &call), os.WriteFile(replies, rest, 0o600)); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
+		line, rest, more := bytes.Cut(all, []byte("\n"))
+		if err = cmp.Or(err, os.WriteFile(replies, rest, 0o600)); err != nil || !more {
+			return modeltest.Reply{Status: http.StatusBadRequest, Text: "no more replies"}
 		}
-		args, _ := json.Marshal(string(call.Args))
-		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, `data: {"object":"chat.completion.chunk","model":"gpt-5-mini","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"t1","type":"function","function":{"name":%q,"arguments":%s}}]}}]}`+"\n\n", call.Tool, args)
-		fmt.Fprint(w, `data: {"object":"chat.completion.chunk","model":"gpt-5-mini","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`+"\n\ndata: [DONE]\n\n")
-	}))
+		return modeltest.Reply{Action: line}
+	})
 	ts.Defer(s.Close)
-	ts.Check(os.WriteFile(ts.MkAbs("keys/.env"), []byte("OPENAI_API_KEY=x\nOPENAI_BASE_URL="+s.URL+"\n"), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("keys/.env"), []byte("OPENAI_API_KEY=x\nOPENAI_BASE_URL="+s.URL()+"\n"), 0o600))
 }
 
 // wake has a worker visit a home, whose folder is a/NAME, until it has nothing to do there.
