@@ -1,8 +1,10 @@
 package proof
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -17,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"golang.org/x/sys/unix"
 
 	"rouse/fleet/dev"
@@ -27,8 +28,8 @@ import (
 // proxy is the network between a worker and a server, which can be cut.
 type proxy struct {
 	net.Listener
-	to   func() (net.Conn, error)
-	gate sync.RWMutex // held while it is cut: then nothing goes through, and nobody is told
+	network, to string
+	gate        sync.RWMutex // held while it is cut: then nothing goes through, and nobody is told
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -40,7 +41,7 @@ func newProxy(t testing.TB, network, address string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{Listener: l, to: func() (net.Conn, error) { return net.Dial(network, address) }}
+	p := &proxy{Listener: l, network: network, to: address}
 	t.Cleanup(func() { l.Close(); p.reset() })
 	go func() {
 		for {
@@ -55,7 +56,7 @@ func newProxy(t testing.TB, network, address string) *proxy {
 }
 
 func (p *proxy) join(in net.Conn) {
-	out, err := p.to()
+	out, err := net.Dial(p.network, p.to)
 	if err != nil {
 		in.Close()
 		return
@@ -69,15 +70,19 @@ func (p *proxy) join(in net.Conn) {
 
 func (p *proxy) copy(to, from net.Conn) {
 	defer to.Close()
-	for b := make([]byte, 64<<10); ; {
-		n, err := from.Read(b)
-		p.gate.RLock()
-		_, failed := to.Write(b[:n])
-		p.gate.RUnlock()
-		if err != nil || failed != nil {
-			return
-		}
-	}
+	_, _ = io.Copy(gated{to, &p.gate}, from)
+}
+
+// gated is a connection that waits while it is cut.
+type gated struct {
+	net.Conn
+	gate *sync.RWMutex
+}
+
+func (g gated) Write(b []byte) (int, error) {
+	g.gate.RLock()
+	defer g.gate.RUnlock()
+	return g.Conn.Write(b)
 }
 
 // reset ends all connections.
@@ -93,6 +98,7 @@ func (p *proxy) reset() {
 // member is a worker, as a machine of its own.
 type member struct {
 	name, dir string
+	small     bool     // it has a disk of its own
 	links     []*proxy // to the store, and to Temporal
 	command   func() *exec.Cmd
 	cmd       *exec.Cmd
@@ -210,18 +216,15 @@ func (m *member) stop() {
 
 // held are the homes that a worker has.
 func (c *cluster) held(who string) map[string]int64 {
+	s := c.store()
+	defer s.Close()
+	all, err := s.Homes(c.Context())
+	c.must(err)
 	held := map[string]int64{}
-	db, err := pgx.Connect(c.Context(), c.pg.DSN)
-	if err != nil {
-		return held
-	}
-	defer db.Close(c.Context())
-	rows, _ := db.Query(c.Context(), `select name, epoch from rouse.homes where holder = $1`, who)
-	for rows.Next() {
-		var name string
-		var epoch int64
-		c.must(rows.Scan(&name, &epoch))
-		held[name] = epoch
+	for _, h := range all {
+		if h.Holder == who {
+			held[h.Name] = h.Epoch
+		}
 	}
 	return held
 }
@@ -239,50 +242,48 @@ func (c *cluster) leases(from, to float64) time.Duration {
 
 // faults are what can go wrong with a member. Each ends when all is well again.
 func (c *cluster) faults() map[string]func(*member) {
-	again := func(m *member) { c.must(m.start()) }
-	cut := func(m *member, p *proxy, reset bool) {
-		c.dies(m, func() {
-			if reset {
-				p.reset()
-			}
-			p.gate.Lock()
-		})
-		time.Sleep(c.leases(1.3, 2.5))
+	rest := func(from, to float64) { time.Sleep(c.leases(from, to)) }
+	down := func(m *member, do func()) {
+		c.dies(m, do)
+		rest(0, 2.5)
+		c.must(m.start())
+	}
+	stopped := func(m *member, signal func(syscall.Signal)) {
+		c.dies(m, func() { signal(syscall.SIGSTOP) })
+		rest(1.2, 2.5)
+		signal(syscall.SIGCONT)
+	}
+	back := func(p *proxy) {
+		rest(1.3, 2.5)
 		p.gate.Unlock()
 	}
 	all := map[string]func(*member){
 		"SIGKILL": func(m *member) { // its cycles hear of it
-			c.dies(m, func() { _ = m.cmd.Process.Kill(); _ = m.cmd.Wait() })
-			time.Sleep(c.leases(0, 2.5))
-			again(m)
+			down(m, func() { _ = m.cmd.Process.Kill(); _ = m.cmd.Wait() })
 		},
 		"machine lost": func(m *member) {
-			c.dies(m, m.stop)
-			entries, _ := filepath.Glob(m.dir + "/*")
-			hidden, _ := filepath.Glob(m.dir + "/.[a-z]*")
-			for _, path := range append(entries, hidden...) {
-				c.must(os.RemoveAll(path))
-			}
-			time.Sleep(c.leases(0, 2.5))
-			again(m)
+			down(m, func() {
+				m.stop()
+				entries, err := os.ReadDir(m.dir)
+				for _, e := range entries {
+					err = cmp.Or(err, os.RemoveAll(filepath.Join(m.dir, e.Name())))
+				}
+				c.must(err)
+			})
 		},
-		"machine restarted": func(m *member) {
-			c.dies(m, m.stop)
-			time.Sleep(c.leases(0, 2.5))
-			again(m)
-		},
-		"SIGSTOP of all": func(m *member) {
-			c.dies(m, func() { m.signal(syscall.SIGSTOP) })
-			time.Sleep(c.leases(1.2, 2.5))
-			m.signal(syscall.SIGCONT)
-		},
+		"machine restarted": func(m *member) { down(m, m.stop) },
+		"SIGSTOP of all":    func(m *member) { stopped(m, m.signal) },
 		"SIGSTOP of the worker": func(m *member) { // its cycles go on while they may
-			c.dies(m, func() { _ = m.cmd.Process.Signal(syscall.SIGSTOP) })
-			time.Sleep(c.leases(1.2, 2.5))
-			_ = m.cmd.Process.Signal(syscall.SIGCONT)
+			stopped(m, func(s syscall.Signal) { _ = m.cmd.Process.Signal(s) })
 		},
-		"cut off from the store":         func(m *member) { cut(m, m.links[0], false) },
-		"reset and cut off from a store": func(m *member) { cut(m, m.links[0], true) },
+		"cut off from the store": func(m *member) {
+			c.dies(m, m.links[0].gate.Lock)
+			back(m.links[0])
+		},
+		"reset and cut off from a store": func(m *member) {
+			c.dies(m, func() { m.links[0].reset(); m.links[0].gate.Lock() })
+			back(m.links[0])
+		},
 		"Postgres crashed": func(*member) {
 			c.pg.Kill()
 			var err error
@@ -292,19 +293,18 @@ func (c *cluster) faults() map[string]func(*member) {
 		"clock off by an hour": func(m *member) {
 			m.stop()
 			c.must(os.WriteFile(m.clock(), []byte(c.base+" "+strconv.FormatInt(int64(time.Hour)*(2*c.rand.Int64N(2)-1), 10)), 0o600))
-			again(m)
-			time.Sleep(c.leases(1, 2))
+			c.must(m.start())
+			rest(1, 2)
 			m.stop()
 			c.must(os.WriteFile(m.clock(), []byte(c.base+" 0"), 0o600))
-			again(m)
+			c.must(m.start())
 		},
 	}
 	if c.temp != nil {
 		delete(all, "clock off by an hour") // these programs have the machine's
 		all["cut off from Temporal"] = func(m *member) {
 			m.links[1].gate.Lock()
-			time.Sleep(c.leases(1.3, 2.5))
-			m.links[1].gate.Unlock()
+			back(m.links[1])
 		}
 		all["Temporal crashed"] = func(*member) {
 			c.temp.Kill()
@@ -313,15 +313,11 @@ func (c *cluster) faults() map[string]func(*member) {
 			c.must(err)
 		}
 	}
-	for _, m := range c.members {
-		if full, err := tight(m.dir, 0); err == nil && full {
-			all["disk full"] = func(*member) {
-				_, err := tight(m.dir, -1)
-				c.must(err)
-				time.Sleep(c.leases(1, 2))
-				_, err = tight(m.dir, roomy)
-				c.must(err)
-			}
+	if i := slices.IndexFunc(c.members, func(m *member) bool { return m.small }); i >= 0 {
+		all["disk full"] = func(*member) {
+			c.must(c.members[i].resize(0))
+			rest(1, 2)
+			c.must(c.members[i].resize(roomy))
 		}
 	}
 	return all
@@ -329,32 +325,27 @@ func (c *cluster) faults() map[string]func(*member) {
 
 const roomy = 2 << 30
 
-// small gives a member a disk of its own, where that may be done.
-func (c *cluster) small(m *member) {
+// shrink gives a member a disk of its own, where that may be done.
+func (c *cluster) shrink(m *member) {
 	if err := unix.Mount("tmpfs", m.dir, "tmpfs", 0, fmt.Sprint("size=", roomy)); err != nil {
 		c.Logf("no disk will be full: %v", err)
 		return
 	}
+	m.small = true
 	c.Cleanup(func() { _ = unix.Unmount(m.dir, unix.MNT_DETACH) })
 }
 
-// tight says whether a folder is such a disk, and gives it another size: -1 is hardly more than is used.
-func tight(dir string, size int64) (is bool, err error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil || st.Type != unix.TMPFS_MAGIC || size == 0 {
-		return st.Type == unix.TMPFS_MAGIC && int64(st.Blocks)*st.Bsize == roomy, err
-	}
+// resize gives that disk a size, which for 0 is hardly more than is used.
+func (m *member) resize(size int64) (err error) {
 	for range 100 { // it fails where more is used meanwhile
-		to := size
-		if size < 0 {
-			_ = unix.Statfs(dir, &st)
-			to = int64(st.Blocks-st.Bfree)*st.Bsize + 16<<10
-		}
-		if err = unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprint("size=", to)); err == nil {
+		var st unix.Statfs_t
+		_ = unix.Statfs(m.dir, &st)
+		to := cmp.Or(size, int64(st.Blocks-st.Bfree)*st.Bsize+16<<10)
+		if err = unix.Mount("tmpfs", m.dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprint("size=", to)); err == nil {
 			break
 		}
 	}
-	return true, err
+	return err
 }
 
 // wreck lets things go wrong until the time is over, each kind once before any twice.

@@ -183,8 +183,8 @@ func (c *cluster) push(homes int, every time.Duration) map[string]schedule.Entry
 	c.Helper()
 	s := c.store()
 	defer s.Close()
-	all, n := map[string]schedule.Entry{}, 0
-	for n < homes {
+	all := map[string]schedule.Entry{}
+	for n := range homes {
 		h := home.Home{Dir: filepath.Join(c.dir, fmt.Sprint("home", n))}
 		at, cron := n*int(every/time.Second)/homes, ""
 		if m := int(every / time.Minute); m > 0 {
@@ -197,7 +197,6 @@ func (c *cluster) push(homes int, every time.Duration) map[string]schedule.Entry
 		c.must(err)
 		_, err = checkout.Push(c.Context(), s, h, "")
 		c.must(cmp.Or(err, os.RemoveAll(h.Dir)))
-		n++
 	}
 	return all
 }
@@ -285,7 +284,7 @@ func (c *cluster) prove(p plan) {
 	for n, name := range []string{"a", "b", "c"} {
 		m := c.join(name, []string{news, old, news}[n])
 		if n == 2 {
-			c.small(m)
+			c.shrink(m)
 		}
 		c.must(m.start())
 		c.Cleanup(m.stop)
