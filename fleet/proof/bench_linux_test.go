@@ -30,8 +30,7 @@ func BenchmarkVisit(b *testing.B) {
 	m := c.join("a", c.build("rouse", "v2.0.0"))
 	c.push(1, time.Minute)
 	local := filepath.Join(c.dir, "home0")
-	_, err := c.world.Make(local, 1, "* * * * *")
-	c.must(err)
+	c.world.Make(local, 1, "* * * * *")
 	s := c.store()
 	defer s.Close()
 	w, _, err := settings{Name: m.name, Dir: m.dir, Rouse: strings.TrimSuffix(m.clock(), ".clock"), TTL: c.ttl}.worker(s)
@@ -140,14 +139,13 @@ func BenchmarkCheckout(b *testing.B) {
 	s := c.store()
 	defer s.Close()
 	h := home.Home{Dir: filepath.Join(c.dir, "home1")}
-	_, err := c.world.Make(h.Dir, 1, "* * * * *")
-	c.must(err)
+	c.world.Make(h.Dir, 1, "* * * * *")
 	mb := make([]byte, 1<<20)
 	for n := range 100 {
 		_, _ = rand.Read(mb)
 		c.must(os.WriteFile(filepath.Join(h.Dir, "workspace", fmt.Sprint(n)), mb, 0o600))
 	}
-	_, err = checkout.Push(b.Context(), s, h, "")
+	_, err := checkout.Push(b.Context(), s, h, "")
 	c.must(err)
 	visit := func(dir string, change bool) time.Duration {
 		at, err := s.Home(b.Context(), "home1")

@@ -143,9 +143,8 @@ func newCluster(t testing.TB) *cluster {
 	defer s.Close()
 	_, err = s.Migrate(t.Context())
 	c.must(err)
-	c.must(Watch(t.Context(), c.pg.DSN))
-	c.world = NewWorld(dir, seed, 2)
-	t.Cleanup(c.world.Close)
+	c.watch()
+	c.world = NewWorld(t, dir, seed, 2)
 	return c
 }
 

@@ -14,12 +14,7 @@ import (
 // good is a history in which all held: a worker died in the second cycle of a home, after its
 // call had begun, and another one settled that.
 func good(t *testing.T) History {
-	w := NewWorld(t.TempDir(), 0, 0)
-	defer w.Close()
-	every, err := w.Make(t.TempDir(), 1, "* * * * *")
-	if err != nil {
-		t.Fatal(err)
-	}
+	every := NewWorld(t, t.TempDir(), 0, 0).Make(t.TempDir(), 1, "* * * * *")
 	at := func(n int) time.Time { return time.Unix(int64(6000+60*n), 0) }
 	owner := func(n int) *proc.Identity { return &proc.Identity{PID: n} }
 	slot := func(n int, is schedule.Status) schedule.Record {

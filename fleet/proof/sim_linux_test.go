@@ -192,10 +192,8 @@ func (c *cluster) push(homes int, every time.Duration) map[string]schedule.Entry
 		} else {
 			cron = fmt.Sprintf("%d-59/%d * * * * *", at, every/time.Second)
 		}
-		var err error
-		all[filepath.Base(h.Dir)], err = c.world.Make(h.Dir, n, cron)
-		c.must(err)
-		_, err = checkout.Push(c.Context(), s, h, "")
+		all[filepath.Base(h.Dir)] = c.world.Make(h.Dir, n, cron)
+		_, err := checkout.Push(c.Context(), s, h, "")
 		c.must(cmp.Or(err, os.RemoveAll(h.Dir)))
 	}
 	return all
@@ -327,10 +325,9 @@ func (c *cluster) settle(p plan, program string) History {
 		})
 	}
 	wg.Wait()
-	h, err := Collect(c.Context(), c.pg.DSN)
-	c.must(err)
+	h := c.collect(s)
 	h.Until, h.Last = until, m.name
-	c.must(c.world.Into(&h))
+	c.world.into(&h)
 	return h
 }
 

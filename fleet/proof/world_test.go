@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"rouse/agent/config"
@@ -28,6 +29,7 @@ var named = regexp.MustCompile(`You are (home[0-9]+)\.`)
 
 // World is what is outside of a fleet: a model and what calls do.
 type World struct {
+	testing.TB
 	*modeltest.Server
 	Effects string // the file of those that ran
 	Calls   int    // of a cycle
@@ -39,20 +41,22 @@ type World struct {
 }
 
 // NewWorld serves a model, with what calls do in a folder.
-func NewWorld(dir string, seed uint64, calls int) *World {
-	w := &World{Effects: filepath.Join(dir, "effects"), Calls: calls, rand: rand.New(rand.NewPCG(seed, 1)), asked: map[string]string{}}
+func NewWorld(t testing.TB, dir string, seed uint64, calls int) *World {
+	w := &World{TB: t, Effects: filepath.Join(dir, "effects"), Calls: calls, rand: rand.New(rand.NewPCG(seed, 1)), asked: map[string]string{}}
 	w.Server = modeltest.Answer(w.answer)
+	t.Cleanup(w.Close)
 	return w
 }
 
-// Into adds what the world knows to a history.
-func (w *World) Into(h *History) error {
+// into adds what the world knows to a history.
+func (w *World) into(h *History) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h.Asked = w.asked
 	data, err := os.ReadFile(w.Effects)
-	h.Effects = strings.Fields(string(data))
-	return err
+	if err != nil {
+		w.Fatal(err)
+	}
+	h.Asked, h.Effects = w.asked, strings.Fields(string(data))
 }
 
 // answer lets a cycle make its calls, then say so in its memory, then be done.
@@ -106,25 +110,23 @@ func (w *World) act(who string, step int) (tool string, args map[string]any) {
 }
 
 // Make makes the folder of a home of that world, and reads its schedule from there.
-func (w *World) Make(dir string, n int, every string) (e schedule.Entry, err error) {
-	files := map[string]string{
+func (w *World) Make(dir string, n int, every string) schedule.Entry {
+	w.Helper()
+	h, old, err := home.Home{Dir: dir}, time.Now().Add(-time.Hour), error(nil)
+	for name, text := range map[string]string{
 		"rules.md":               fmt.Sprintf("You are home%d.\n", n),
 		"prices.yaml":            "models: {m: {input: 1, output: 2}}\n",
 		"rouse.yaml":             fmt.Sprintf("model: {name: m, base_url: %q}\nschedule: %q\n", w.URL(), every),
 		"scratchpad/active.yaml": "goals: [do as told]\n",
 		"workspace/note":         "kept\n",
-	}
-	for name, text := range files {
+	} {
 		path := filepath.Join(dir, name)
 		err = cmp.Or(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 	}
-	h, old := home.Home{Dir: dir}, time.Now().Add(-time.Hour)
-	if err = cmp.Or(err, os.Chtimes(h.Config(), old, old)); err != nil {
-		return e, err
+	err = cmp.Or(err, os.Chtimes(h.Config(), old, old))
+	c, failed := config.Load(h.Config(), os.Getenv)
+	if err = cmp.Or(err, failed); err != nil {
+		w.Fatal(err)
 	}
-	c, err := config.Load(h.Config(), os.Getenv)
-	if err != nil {
-		return e, err
-	}
-	return c.Schedule[0], nil
+	return c.Schedule[0]
 }
