@@ -16,6 +16,7 @@ import (
 	"rouse/agent/history"
 	"rouse/fleet/store"
 	"rouse/home"
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/mirror"
 )
@@ -292,9 +293,6 @@ func (f *Folder) commit(ctx context.Context, l store.Lease, v store.Version) err
 			return err
 		}
 		unsure = true
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		clock.Pause(ctx, wait)
 	}
 }

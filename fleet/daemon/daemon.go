@@ -14,6 +14,7 @@ import (
 	"rouse/agent/telemetry"
 	"rouse/fleet/flow"
 	"rouse/fleet/store"
+	"rouse/internal/clock"
 	"rouse/internal/text"
 )
 
@@ -105,7 +106,7 @@ func (d *Daemon) work(ctx, life context.Context) {
 		if err != nil { // else it is the end
 			d.note(&d.timed, err)
 		}
-		rest(ctx, retryEvery)
+		clock.Pause(ctx, retryEvery)
 	}
 }
 
@@ -113,14 +114,6 @@ func (d *Daemon) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answer)
 	defer cancel()
 	return d.Temporal.Check(ctx)
-}
-
-// rest waits, unless ctx ends.
-func rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // note keeps how something is that the worker needs, and says so where that is news.
@@ -165,7 +158,7 @@ func (d *Daemon) told(home string, took time.Duration, err error) {
 // beat tells the store that the worker is there, hears from it whether to drain, and looks whether
 // Temporal is there, and the clock right. Now and then it sweeps.
 func (d *Daemon) beat(ctx, working context.Context, drain func()) {
-	for next, tell := time.Now(), time.Now(); ctx.Err() == nil; rest(ctx, beatEvery) {
+	for next, tell := time.Now(), time.Now(); ctx.Err() == nil; clock.Pause(ctx, beatEvery) {
 		w := d.Shown
 		w.Awake, w.Draining = d.worker.Awake(), working.Err() != nil
 		asked, cancel := context.WithTimeout(ctx, answer)

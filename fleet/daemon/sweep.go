@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rouse/fleet/store"
+	"rouse/internal/clock"
 	"rouse/internal/text"
 )
 
@@ -23,7 +24,7 @@ type sweep struct {
 
 // listen hears of homes that were pushed, moved, or for which something was ordered.
 func (d *Daemon) listen(ctx context.Context) {
-	for ; ctx.Err() == nil; rest(ctx, retryEvery) {
+	for ; ctx.Err() == nil; clock.Pause(ctx, retryEvery) {
 		d.sweep.hears.Store(time.Now().UnixNano())
 		_ = d.Store.Listen(ctx, func(id string) {
 			n, _ := strconv.ParseInt(id, 10, 64)
@@ -119,7 +120,7 @@ func out(h store.Home) bool { return h.Holder != "" && h.Until == nil || h.Versi
 
 // prune removes what need not be kept, once a day by one of all workers.
 func (d *Daemon) prune(ctx context.Context) {
-	for ; ctx.Err() == nil; rest(ctx, time.Hour) {
+	for ; ctx.Err() == nil; clock.Pause(ctx, time.Hour) {
 		if _, err := d.Store.PruneDaily(ctx); err != nil && ctx.Err() == nil {
 			d.Say("old versions were not all removed, which a later day or rouse-fleet prune makes up for: " + text.Line(err.Error(), 500))
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rouse/fleet/store"
+	"rouse/internal/clock"
 	"rouse/internal/mirror"
 	"rouse/internal/proc"
 	"rouse/internal/text"
@@ -163,7 +164,7 @@ func (v *visit) mirror(l mirror.Line) error {
 		case wait > 500*time.Millisecond && wait < time.Second: // once
 			v.log("%s: a line of its cycle waits: %v", v.home.Name, err)
 		}
-		if !sleep(v.ctx, wait) {
+		if !clock.Pause(v.ctx, wait) {
 			return context.Cause(v.ctx)
 		}
 	}

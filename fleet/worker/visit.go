@@ -16,6 +16,7 @@ import (
 	"rouse/fleet/share"
 	"rouse/fleet/store"
 	"rouse/home"
+	"rouse/internal/clock"
 	"rouse/internal/disk"
 	"rouse/internal/mirror"
 	"rouse/internal/text"
@@ -59,7 +60,7 @@ func (w *Worker) newVisit(ctx context.Context, h store.Home, l store.Lease, sent
 
 // renew puts off the end of the lease, of which the worker's clock counts from before it asked.
 func (v *visit) renew(ctx context.Context, expire *time.Timer) {
-	for wait := v.ttl() / 3; sleep(ctx, wait); {
+	for wait := v.ttl() / 3; clock.Pause(ctx, wait); {
 		sent := time.Now()
 		asked, cancel := context.WithTimeout(ctx, v.ttl()/3)
 		err := v.Store.Renew(asked, v.lease, v.ttl())
@@ -76,16 +77,6 @@ func (v *visit) renew(ctx context.Context, expire *time.Timer) {
 			expire.Reset(time.Until(sent.Add(v.ttl())))
 			wait = v.ttl() / 3
 		}
-	}
-}
-
-// sleep waits, and says whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return ctx.Err() == nil
 	}
 }
 
