@@ -59,6 +59,12 @@ func look(ctx context.Context, w *checkout.Views, name string) (*setup.Setup, er
 	return s, err
 }
 
+// mends makes of what is to be typed in a home what does it in the fleet.
+func mends(home string) *strings.Replacer {
+	do := "rouse-fleet do " + home + " -- "
+	return strings.NewReplacer("rouse approvals approve ", "rouse-fleet approve "+home+" ", "rouse rewind ", do+"rewind ", "rouse allow ", do+"allow ", "rouse resume", "rouse-fleet resume "+home)
+}
+
 func (a *app) reportVerb() verb {
 	var since, dir string
 	var html bool
@@ -85,7 +91,7 @@ func (a *app) reportVerb() verb {
 			} else if err == nil {
 				list[0].Text(&b, nil)
 			}
-			return list, strings.TrimRight(b.String(), "\n"), err
+			return list, strings.TrimRight(mends(args[0]).Replace(b.String()), "\n"), err
 		}),
 	}
 }
