@@ -55,7 +55,7 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 		return r, err
 	}
 	if now, err := look(h, v); err != nil || changed(v, now, nil) != "" {
-		return r, cmp.Or(err, fmt.Errorf("%s changed while the home was pushed, and it stays here: try again when nobody writes there", changed(v, now, nil)))
+		return r, cmp.Or(err, error(&moving{changed(v, now, nil)}))
 	}
 	manifest, err := v.Frame()
 	if err == nil {

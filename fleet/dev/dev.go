@@ -45,17 +45,17 @@ func Start(ctx context.Context, dir string, options ...string) (*Server, error) 
 		return nil, fmt.Errorf("the path %s is too long for a socket: name a shorter folder", dir)
 	}
 	s := &Server{DSN: "postgres://rouse@/postgres?host=" + dir}
-	if in, err := store.Open(ctx, s.DSN); err == nil {
-		in.Close()
-		return nil, fmt.Errorf("a Postgres runs in %s already; its DSN is %s", dir, s.DSN)
-	}
-	s.Process, err = begin(ctx, append([]string{"sh", "-c", script, "sh", dir}, options...), func(ctx context.Context) error {
+	ready := func(ctx context.Context) error {
 		in, err := store.Open(ctx, s.DSN)
 		if err == nil {
 			in.Close()
 		}
 		return err
-	})
+	}
+	if ready(ctx) == nil {
+		return nil, fmt.Errorf("a Postgres runs in %s already; its DSN is %s", dir, s.DSN)
+	}
+	s.Process, err = begin(ctx, append([]string{"sh", "-c", script, "sh", dir}, options...), ready)
 	if errors.Is(err, errMissing) {
 		return nil, ErrMissing
 	}
@@ -85,13 +85,16 @@ func (p *Process) end(by syscall.Signal) {
 
 // Serve starts a program that serves at an address, and waits until it does. It ends with this program.
 func Serve(ctx context.Context, address string, argv ...string) (*Process, error) {
-	return begin(ctx, argv, func(ctx context.Context) error {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-		if err == nil {
-			err = c.Close()
-		}
-		return err
-	})
+	return begin(ctx, argv, func(context.Context) error { return answers(address) })
+}
+
+// answers says whether something serves at an address.
+func answers(address string) error {
+	c, err := net.Dial("tcp", address)
+	if err == nil {
+		err = c.Close()
+	}
+	return err
 }
 
 // begin starts a program that serves, and waits until it does.

@@ -49,8 +49,7 @@ func StartTemporal(ctx context.Context, dir string) (*Temporal, error) {
 		}
 	}
 	t := &Temporal{Address: "127.0.0.1:" + string(port)}
-	if c, err := net.Dial("tcp", t.Address); err == nil {
-		_ = c.Close()
+	if answers(t.Address) == nil {
 		return nil, fmt.Errorf("something serves at %s already: end it, or remove %s to take another port", t.Address, said)
 	}
 	t.Process, err = Serve(ctx, t.Address, program, "server", "start-dev", "--headless", "--port", string(port), "--db-filename", filepath.Join(dir, "temporal.db"),

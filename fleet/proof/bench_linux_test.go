@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -33,12 +32,12 @@ func BenchmarkVisit(b *testing.B) {
 	c.world.Make(local, 1, "* * * * *")
 	s := c.store()
 	defer s.Close()
-	w, _, err := settings{Name: m.name, Dir: m.dir, Rouse: strings.TrimSuffix(m.clock(), ".clock"), TTL: c.ttl}.worker(s)
+	w, _, err := m.worker(s)
 	c.must(err)
 	var here, fleet []time.Duration
 	for n := range b.N + 1 {
-		c.must(os.WriteFile(m.clock(), []byte(fmt.Sprint(c.base, " ", int64(n)*int64(time.Minute))), 0o600))
-		w.Now, _, err = clock(m.clock())
+		c.set(m, time.Duration(n)*time.Minute)
+		w.Now, _, err = clock(m.Rouse + ".clock")
 		c.must(err)
 		began := time.Now()
 		out, err := exec.Command(w.Rouse, "run", "--due", "--home", local).CombinedOutput()

@@ -97,12 +97,12 @@ func (p *proxy) reset() {
 
 // member is a worker, as a machine of its own.
 type member struct {
-	name, dir string
-	small     bool     // it has a disk of its own
-	links     []*proxy // to the store, and to Temporal
-	command   func() *exec.Cmd
-	cmd       *exec.Cmd
-	out       *os.File
+	settings
+	small   bool     // it has a disk of its own
+	links   []*proxy // to the store, and to Temporal
+	command func() *exec.Cmd
+	cmd     *exec.Cmd
+	out     *os.File
 }
 
 // cluster is a fleet in which things go wrong.
@@ -231,7 +231,7 @@ func (c *cluster) held(who string) map[string]int64 {
 // dies lets a member die or be gone by what do does, for a time.
 func (c *cluster) dies(m *member, do func()) {
 	do()
-	c.deaths = append(c.deaths, Death{m.name, time.Now(), c.held(m.name)})
+	c.deaths = append(c.deaths, Death{m.Name, time.Now(), c.held(m.Name)})
 }
 
 // leases is a time of about so many leases.
@@ -263,9 +263,9 @@ func (c *cluster) faults() map[string]func(*member) {
 		"machine lost": func(m *member) {
 			down(m, func() {
 				m.stop()
-				entries, err := os.ReadDir(m.dir)
+				entries, err := os.ReadDir(m.Dir)
 				for _, e := range entries {
-					err = cmp.Or(err, os.RemoveAll(filepath.Join(m.dir, e.Name())))
+					err = cmp.Or(err, os.RemoveAll(filepath.Join(m.Dir, e.Name())))
 				}
 				c.must(err)
 			})
@@ -291,11 +291,11 @@ func (c *cluster) faults() map[string]func(*member) {
 		},
 		"clock off by an hour": func(m *member) {
 			m.stop()
-			c.must(os.WriteFile(m.clock(), []byte(c.base+" "+strconv.FormatInt(int64(time.Hour)*(2*c.rand.Int64N(2)-1), 10)), 0o600))
+			c.set(m, time.Hour*time.Duration(2*c.rand.Int64N(2)-1))
 			c.must(m.start())
 			rest(1, 2)
 			m.stop()
-			c.must(os.WriteFile(m.clock(), []byte(c.base+" 0"), 0o600))
+			c.set(m, 0)
 			c.must(m.start())
 		},
 	}
@@ -326,21 +326,21 @@ const roomy = 2 << 30
 
 // shrink gives a member a disk of its own, where that may be done.
 func (c *cluster) shrink(m *member) {
-	if err := unix.Mount("tmpfs", m.dir, "tmpfs", 0, fmt.Sprint("size=", roomy)); err != nil {
+	if err := unix.Mount("tmpfs", m.Dir, "tmpfs", 0, fmt.Sprint("size=", roomy)); err != nil {
 		c.Logf("no disk will be full: %v", err)
 		return
 	}
 	m.small = true
-	c.Cleanup(func() { _ = unix.Unmount(m.dir, unix.MNT_DETACH) })
+	c.Cleanup(func() { _ = unix.Unmount(m.Dir, unix.MNT_DETACH) })
 }
 
 // resize gives that disk a size, which for 0 is hardly more than is used.
 func (m *member) resize(size int64) (err error) {
 	for range 100 { // it fails where more is used meanwhile
 		var st unix.Statfs_t
-		_ = unix.Statfs(m.dir, &st)
+		_ = unix.Statfs(m.Dir, &st)
 		to := cmp.Or(size, int64(st.Blocks-st.Bfree)*st.Bsize+16<<10)
-		if err = unix.Mount("tmpfs", m.dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprint("size=", to)); err == nil {
+		if err = unix.Mount("tmpfs", m.Dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprint("size=", to)); err == nil {
 			break
 		}
 	}

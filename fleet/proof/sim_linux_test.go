@@ -199,30 +199,33 @@ func (c *cluster) push(homes int, every time.Duration) map[string]schedule.Entry
 	return all
 }
 
-func (m *member) clock() string { return m.dir + ".rouse.clock" }
+// set lets the clock of a member be so far off.
+func (c *cluster) set(m *member, off time.Duration) {
+	c.must(os.WriteFile(m.Rouse+".clock", fmt.Append(nil, c.base, " ", int64(off)), 0o600))
+}
 
 // join adds a worker, whose program is a link to another one.
 func (c *cluster) join(name, program string) *member {
-	m := &member{name: name, dir: filepath.Join(c.dir, name)}
-	rouse := strings.TrimSuffix(m.clock(), ".clock")
-	c.must(os.Mkdir(m.dir, 0o700))
-	c.must(os.Link(program, rouse))
-	c.must(os.WriteFile(m.clock(), []byte(c.base+" 0"), 0o600))
-	is := settings{DSN: c.link(m, "unix", filepath.Join(c.dir, "pg/.s.PGSQL.5432"), "postgres://rouse@%s/postgres?sslmode=disable&connect_timeout=5"), Name: name, Dir: m.dir, Rouse: rouse, TTL: c.ttl, Homes: 2}
+	dir := filepath.Join(c.dir, name)
+	m := &member{settings: settings{Name: name, Dir: dir, Rouse: dir + ".rouse", TTL: c.ttl, Homes: 2}}
+	c.must(os.Mkdir(dir, 0o700))
+	c.must(os.Link(program, m.Rouse))
+	c.set(m, 0)
+	m.DSN = c.link(m, "unix", filepath.Join(c.dir, "pg/.s.PGSQL.5432"), "postgres://rouse@%s/postgres?sslmode=disable&connect_timeout=5")
 	if c.temp != nil {
-		is.Temporal = c.link(m, "tcp", c.temp.Address, "%s")
+		m.Temporal = c.link(m, "tcp", c.temp.Address, "%s")
 	}
-	text, _ := json.Marshal(is)
 	m.command = func() *exec.Cmd {
 		if c.temp != nil && sweep.Full() {
-			return exec.Command(filepath.Join(c.dir, "rouse-fleet"), "worker", "--dsn", is.DSN, "--temporal", is.Temporal, "--name", name, "--dir", m.dir, "--rouse", rouse)
+			return exec.Command(filepath.Join(c.dir, "rouse-fleet"), "worker", "--dsn", m.DSN, "--temporal", m.Temporal, "--name", name, "--dir", dir, "--rouse", m.Rouse)
 		}
+		text, _ := json.Marshal(m.settings)
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), as+"="+string(text))
 		return cmd
 	}
 	var err error
-	m.out, err = os.Create(m.dir + ".out")
+	m.out, err = os.Create(dir + ".out")
 	c.must(err)
 	c.members = append(c.members, m)
 	return m
@@ -304,15 +307,13 @@ func (c *cluster) prove(p plan) {
 // to be done, and reads what there is.
 func (c *cluster) settle(p plan, program string) History {
 	m := c.join("last", program)
-	ahead := int64(2 * p.every)
-	c.must(os.WriteFile(m.clock(), []byte(fmt.Sprint(c.base, " ", ahead)), 0o600))
-	now, _, err := clock(m.clock())
-	c.must(err)
-	until := now()
+	m.TTL = 30 * time.Second
+	c.set(m, 2*p.every)
 	s := c.store()
 	defer s.Close()
-	w, _, err := settings{Name: m.name, Dir: m.dir, Rouse: strings.TrimSuffix(m.clock(), ".clock"), TTL: 30 * time.Second}.worker(s)
+	w, _, err := m.worker(s)
 	c.must(err)
+	until := w.Now()
 	all, err := s.Homes(c.Context())
 	c.must(err)
 	var wg sync.WaitGroup
@@ -326,7 +327,7 @@ func (c *cluster) settle(p plan, program string) History {
 	}
 	wg.Wait()
 	h := c.collect(s)
-	h.Until, h.Last = until, m.name
+	h.Until, h.Last = until, m.Name
 	c.world.into(&h)
 	return h
 }
@@ -367,8 +368,8 @@ func (c *cluster) report(h History, p plan, began time.Time) {
 	if len(r.Faults) > 0 {
 		c.Errorf("%d faults; again by FLEET_PROOF_SEED=%d", len(r.Faults), c.seed)
 		for _, m := range c.members {
-			text, _ := os.ReadFile(m.dir + ".out")
-			_ = os.WriteFile(filepath.Join(os.TempDir(), "fleet-proof-"+m.name+".out"), text, 0o600)
+			text, _ := os.ReadFile(m.Dir + ".out")
+			_ = os.WriteFile(filepath.Join(os.TempDir(), "fleet-proof-"+m.Name+".out"), text, 0o600)
 		}
 	}
 	if slots < p.slots*9/10 || r.Effects == 0 || len(c.met) < p.kinds {
