@@ -78,15 +78,7 @@ func look(h home.Home, was *history.Version) (*history.Version, error) {
 
 // count adds the files of a version to the report; what cannot be taken along is an error
 // but for what has no content anywhere.
-func (r *Report) count(v *history.Version) error {
-	if out := r.tally(v); out != nil {
-		return fmt.Errorf("%s cannot be taken along: %s", text.Quoted(out.Path), out.Is)
-	}
-	return nil
-}
-
-// tally is count that gives the last of what cannot be taken along, if any.
-func (r *Report) tally(v *history.Version) (out *history.Entry) {
+func (r *Report) count(v *history.Version) (err error) {
 	r.Files, r.Bytes, r.Left = 0, 0, nil
 	for e := range v.All() {
 		switch {
@@ -95,11 +87,11 @@ func (r *Report) tally(v *history.Version) (out *history.Entry) {
 		case e.Kind == history.Out:
 			r.Left = append(r.Left, fmt.Sprintf("%s (%s)", e.Path, e.Is))
 			if !slices.Contains([]string{"a socket", "a FIFO", "a device"}, e.Is) {
-				out = &e
+				err = fmt.Errorf("%s cannot be taken along: %s", text.Quoted(e.Path), e.Is)
 			}
 		}
 	}
-	return out
+	return err
 }
 
 // changed names what differs in two versions, up to five.

@@ -5,8 +5,8 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/log"
 
 	"rouse/internal/loopback"
 )
@@ -45,7 +44,7 @@ func Open(address, namespace, fleet string, say func(string)) (*Temporal, error)
 	if o.ConnectionOptions.TLS == nil && !loopback.Is(host) {
 		o.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	o.Logger = log.NewStructuredLogger(slog.New(stuck{slog.DiscardHandler, say}))
+	o.Logger = stuck(say)
 	c, err := client.NewLazyClient(o)
 	if err != nil {
 		return nil, fmt.Errorf("temporal at %s: %w", o.HostPort, err)
@@ -54,28 +53,24 @@ func Open(address, namespace, fleet string, say func(string)) (*Temporal, error)
 }
 
 // stuck passes on what nobody else says and somebody must mend: a workflow that cannot go on.
-type stuck struct {
-	slog.Handler
-	say func(string)
-}
+type stuck func(string)
 
-func (s stuck) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
+func (stuck) Debug(string, ...any) {}
+func (stuck) Info(string, ...any)  {}
+func (stuck) Warn(string, ...any)  {}
 
-func (s stuck) Handle(_ context.Context, r slog.Record) error {
-	if text := strings.ToLower(r.Message); !strings.Contains(text, "panic") && !strings.Contains(text, "determinis") {
-		return nil
+// Error passes on what is of that, with which workflow and why.
+func (say stuck) Error(said string, pairs ...any) {
+	if text := strings.ToLower(said); !strings.Contains(text, "panic") && !strings.Contains(text, "determinis") {
+		return
 	}
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "WorkflowID" || a.Key == "Error" {
-			r.Message += fmt.Sprintf(", %s %v", a.Key, a.Value)
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[0] == "WorkflowID" || pair[0] == "Error" {
+			said += fmt.Sprintf(", %s %v", pair...)
 		}
-		return true
-	})
-	s.say("temporal: " + r.Message)
-	return nil
+	}
+	say("temporal: " + said)
 }
-
-func (s stuck) WithAttrs([]slog.Attr) slog.Handler { return s }
 
 // Close ends the connection.
 func (t *Temporal) Close() { t.client.Close() }

@@ -84,11 +84,10 @@ func (a *app) run(ctx context.Context, args []string) error {
 
 // do runs a verb with what stands behind it.
 func (a *app) do(ctx context.Context, v verb, all *pflag.FlagSet, args []string) error {
-	own, flags := pflag.NewFlagSet(v.name(), pflag.ContinueOnError), pflag.NewFlagSet(v.name(), pflag.ContinueOnError)
+	flags := pflag.NewFlagSet(v.name(), pflag.ContinueOnError)
 	if v.flags != nil {
-		v.flags(own)
+		v.flags(flags)
 	}
-	flags.AddFlagSet(own)
 	flags.AddFlagSet(all)
 	flags.Usage = func() {}
 	if err := flags.Parse(args); err != nil && !errors.Is(err, pflag.ErrHelp) {
