@@ -161,7 +161,6 @@ type Version struct {
 	Maker    string
 	Files    int
 	Bytes    int64
-	Slot     string   // whose cycle it was, "" for none; no slot has two
 	Spend    int64    // in millionths
 	State    *State   // nil leaves what is shown
 	Keys     []string // nil leaves those of before
@@ -198,8 +197,8 @@ func (s *Store) Commit(ctx context.Context, l Lease, v Version) error {
 func (v *Version) rest(l Lease, version int, notify bool) *pgx.Batch {
 	b := new(pgx.Batch)
 	if v.Manifest != nil {
-		b.Queue(`insert into rouse.versions (home, version, epoch, maker, files, bytes, slot, spend, manifest) values ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8, $9)`,
-			l.Home, version, l.Epoch, v.Maker, v.Files, v.Bytes, v.Slot, v.Spend, v.Manifest)
+		b.Queue(`insert into rouse.versions (home, version, epoch, maker, files, bytes, spend, manifest) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			l.Home, version, l.Epoch, v.Maker, v.Files, v.Bytes, v.Spend, v.Manifest)
 		b.Queue(`delete from rouse.lines where home = $1`, l.Home)
 	}
 	for _, d := range v.Done {

@@ -85,7 +85,7 @@ func TestFence(t *testing.T) {
 	if lines, err := s.Lines(ctx, now.Home); err != nil || len(lines) != 2 || string(lines[0].Data) != "sh: mail\n" || lines[0].At != 7 || lines[0].Whole || !lines[1].Whole {
 		t.Errorf("the successor reads %+v: %v", lines, err)
 	}
-	must(t, s.Commit(ctx, now, store.Version{Manifest: []byte("1"), Slot: "noon"}), "")
+	must(t, s.Commit(ctx, now, store.Version{Manifest: []byte("1")}), "")
 	if err := s.Commit(ctx, now, store.Version{}); !errors.Is(err, store.ErrLost) { // the lease ended with it
 		t.Errorf("twice: %v", err)
 	}
@@ -94,7 +94,7 @@ func TestFence(t *testing.T) {
 	}
 	again, err := s.Acquire(ctx, "moon", "third", 0, false)
 	must(t, err, "")
-	must(t, s.Commit(ctx, again, store.Version{Manifest: []byte("2"), Slot: "noon"}), "versions_home_slot_key")
+	must(t, s.Commit(ctx, again, store.Version{Manifest: []byte("2"), Files: 1 << 40}), "int4")
 	if h, err := s.Home(ctx, "moon"); err != nil || h.Version != 2 || h.Holder != "third" { // both or neither
 		t.Errorf("%+v: %v", h, err)
 	}
