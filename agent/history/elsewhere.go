@@ -1,21 +1,32 @@
 package history
 
 import (
+	"bytes"
+	"cmp"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// Frame is the version as its manifest has it, for a store elsewhere; [Parse] reads it.
-func (v *Version) Frame() ([]byte, error) { return new(Codec).Frame(v.text()) }
-
-// Parse reads a version out of the manifest of a store elsewhere.
+// Parse reads a version out of the manifest of a store elsewhere, compressed or not.
 func Parse(manifest []byte) (*Version, error) {
 	v, err := parse(manifest)
 	if err != nil {
 		return nil, err
 	}
 	return v, v.check()
+}
+
+// Entries are those of a part of a manifest's text, which has whole lines.
+func Entries(part []byte) (all []Entry, err error) {
+	for line := range bytes.Lines(part) {
+		if len(line) < 2 || line[1] != '\t' {
+			continue // what stands before them, and after
+		}
+		e, failed := parseEntry(line)
+		all, err = append(all, e), cmp.Or(err, failed)
+	}
+	return all, err
 }
 
 // Codec makes frames of pieces of contents, as packs have them. Several goroutines may use it.

@@ -94,8 +94,8 @@ func (v *Version) packs() []string {
 
 const manifestHead = "rouse history 1\n"
 
-// text is the manifest of a version. Its last line is the hash of all before it.
-func (v *Version) text() []byte {
+// Text is the manifest of a version, which [Parse] reads. Its last line is the hash of all before it.
+func (v *Version) Text() []byte {
 	b := make([]byte, 0, len(v.lines)+1<<10)
 	b = fmt.Appendf(b, "%sversion %s\nparent %s\nof %s\nscanned %d\npacks %s\n", manifestHead, v.ID, v.Parent, appendName(nil, v.Of), v.Scanned, strings.Join(v.packs(), " "))
 	b = append(b, v.lines...)
@@ -152,7 +152,7 @@ func readName(s string) (string, error) {
 
 // write puts a version's manifest into the store, and gives its size.
 func (s Store) write(v *Version) (int64, error) {
-	frame, err := v.Frame()
+	frame, err := new(Codec).Frame(v.Text())
 	if err != nil {
 		return 0, err
 	}
@@ -201,15 +201,16 @@ func (s Store) read(id string) (*Version, error) {
 	return v, nil
 }
 
-func parse(frame []byte) (*Version, error) {
-	dec, err := newDecoder(nil, maxManifest)
-	if err != nil {
-		return nil, err
-	}
-	defer dec.Close()
-	text, err := dec.DecodeAll(frame, nil)
-	if err != nil {
-		return nil, err
+func parse(text []byte) (*Version, error) {
+	if !bytes.HasPrefix(text, []byte(manifestHead)) {
+		dec, err := newDecoder(nil, maxManifest)
+		if err != nil {
+			return nil, err
+		}
+		defer dec.Close()
+		if text, err = dec.DecodeAll(text, nil); err != nil {
+			return nil, err
+		}
 	}
 	at := bytes.LastIndex(text, []byte("\nsum ")) + 1
 	if sum := sha256.Sum256(text[:at]); at == 0 || string(text[at:]) != "sum "+hex.EncodeToString(sum[:])+"\n" {

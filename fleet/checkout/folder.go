@@ -245,7 +245,7 @@ func (f *Folder) Send(ctx context.Context, l store.Lease, v *store.Version) (r R
 		}
 	}
 	if err == nil && (f.base == nil || changed(f.base, f.seen, f.moves) != "") {
-		v.Manifest, err = f.seen.Frame()
+		v.Manifest = f.seen.Text()
 		r.Version++
 	}
 	_ = r.count(f.seen) // who wakes the home says what is left out
@@ -262,7 +262,7 @@ func (f *Folder) Commit(ctx context.Context, l store.Lease, v store.Version) err
 	f.rec.Version += min(1, len(v.Manifest))
 	f.base = f.seen
 	plain(f.Seen())
-	if frame, err := f.seen.Frame(); err == nil && disk.Overwrite(disk.OS{}, f.Seen(), frame, 0o600) == nil {
+	if disk.Overwrite(disk.OS{}, f.Seen(), f.seen.Text(), 0o600) == nil {
 		_ = f.mark("", l)
 	}
 	return nil

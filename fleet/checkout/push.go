@@ -57,15 +57,11 @@ func Push(ctx context.Context, s *store.Store, h home.Home, name string) (r Repo
 	if now, err := look(h, v); err != nil || changed(v, now, nil) != "" {
 		return r, cmp.Or(err, error(&moving{changed(v, now, nil)}))
 	}
-	manifest, err := v.Frame()
-	if err == nil {
-		err = h.Mark(disk.OS{}, r.Name)
-	}
-	if err != nil {
+	if err := h.Mark(disk.OS{}, r.Name); err != nil {
 		return r, err
 	}
 	r.Version = at.Version + 1
-	err = s.Commit(ctx, store.Lease{Home: at.ID, Epoch: rec.Epoch}, store.Version{Manifest: manifest, Maker: holder(h.Dir), Files: r.Files, Bytes: r.Bytes, Keys: KeysIn(h.Env())})
+	err = s.Commit(ctx, store.Lease{Home: at.ID, Epoch: rec.Epoch}, store.Version{Manifest: v.Text(), Maker: holder(h.Dir), Files: r.Files, Bytes: r.Bytes, Keys: KeysIn(h.Env())})
 	if errors.Is(err, store.ErrLost) {
 		return r, cmp.Or(h.Mark(disk.OS{}, ""), lost(at))
 	}

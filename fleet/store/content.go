@@ -23,13 +23,6 @@ const chunk, batch = 1 << 20, 8 << 20
 // maxBatch is how many contents are sent at once, however small.
 const maxBatch = 500
 
-// Manifest is that of the newest version of a home or, unless that is 0, of an epoch, and
-// which version it is.
-func (s *Store) Manifest(ctx context.Context, home, epoch int64) (manifest []byte, version int, err error) {
-	err = s.conn.QueryRow(ctx, `select manifest, version from rouse.versions where home = $1 and ($2 = 0 or epoch = $2) order by version desc limit 1`, home, epoch).Scan(&manifest, &version)
-	return manifest, version, none(err)
-}
-
 // Missing are those of some contents, by their SHA-256 in hex, that are not in the store.
 // What is there stays until the commit.
 func (u *Upload) Missing(ctx context.Context, sums []string) (map[string]bool, error) {
@@ -51,13 +44,13 @@ func (u *Upload) Missing(ctx context.Context, sums []string) (map[string]bool, e
 // see gives those of some contents or chunks that are there, which are now counted on. All
 // who do so lock them in the same order.
 func (s *Store) see(ctx context.Context, table string, sums [][]byte) ([][]byte, error) {
-	return list[[]byte](ctx, s, `with there as (select sum from rouse.`+table+` where tenant = rouse.tenant() and sum = any($1) order by sum for no key update)
+	return list[[]byte](ctx, s.conn, `with there as (select sum from rouse.`+table+` where tenant = rouse.tenant() and sum = any($1) order by sum for no key update)
 		update rouse.`+table+` t set seen = clock_timestamp() from there where t.tenant = rouse.tenant() and t.sum = there.sum returning t.sum`, sums)
 }
 
 // list are the rows of a query, each of one value.
-func list[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T, error) {
-	rows, err := s.conn.Query(ctx, sql, args...)
+func list[T any](ctx context.Context, q querier, sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, told(err)
 	}
@@ -255,20 +248,28 @@ func (c *content) next() (err error) {
 	if err != nil {
 		return told(err)
 	}
-	at, where := hex.EncodeToString(c.chunks[0]), "the store"
-	if frame == nil {
-		if frame, where, err = c.s.away(c.ctx, at); err != nil {
-			return fmt.Errorf("the content %.12s: %w", c.sum, err)
-		}
-	}
-	c.piece, err = c.s.codec.Piece(frame, chunk)
-	if is := sha256.Sum256(c.piece); err == nil && hex.EncodeToString(is[:]) != at {
-		err = errors.New("its hash is another")
-	}
-	if err != nil {
-		return fmt.Errorf("a chunk of the content %.12s is damaged in %s: %w", c.sum, where, err)
+	if c.piece, err = c.s.piece(c.ctx, c.chunks[0], frame); err != nil {
+		return fmt.Errorf("the content %.12s: %w", c.sum, err)
 	}
 	c.chunks = c.chunks[1:]
 	c.hash.Write(c.piece)
 	return nil
+}
+
+// piece is what a chunk has, whose frame is empty where it is in the bucket.
+func (s *Store) piece(ctx context.Context, sum, frame []byte) (piece []byte, err error) {
+	where := "the store"
+	if len(frame) == 0 {
+		if frame, where, err = s.away(ctx, hex.EncodeToString(sum)); err != nil {
+			return nil, err
+		}
+	}
+	piece, err = s.codec.Piece(frame, chunk)
+	if is := sha256.Sum256(piece); err == nil && !bytes.Equal(is[:], sum) {
+		err = errors.New("its hash is another")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a chunk is damaged in %s: %w", where, err)
+	}
+	return piece, nil
 }

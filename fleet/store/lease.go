@@ -157,7 +157,7 @@ func (s *Store) guarded(ctx context.Context, sql string, args ...any) error {
 
 // Version is what a commit adds to a home.
 type Version struct {
-	Manifest []byte // all contents that it names are in the store; nil is no new version
+	Manifest []byte // its text; all contents that it names are in the store; nil is no new version
 	Maker    string
 	Files    int
 	Bytes    int64
@@ -177,6 +177,10 @@ type Done struct {
 // Commit makes the next version of a home, which has all that was mirrored, and ends the
 // lease: all of it or nothing. Workers hear of what a machine pushed.
 func (s *Store) Commit(ctx context.Context, l Lease, v Version) error {
+	row, err := s.lay(ctx, l, v.Manifest)
+	if err != nil {
+		return err
+	}
 	return told(pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		var version, notify int
 		err := tx.QueryRow(ctx, held+`update rouse.homes h set version = version + $3, holder = null, deadline = null, sending = null, changed = clock_timestamp(),
@@ -189,16 +193,16 @@ func (s *Store) Commit(ctx context.Context, l Lease, v Version) error {
 		if err != nil {
 			return err
 		}
-		return tx.SendBatch(ctx, v.rest(l, version, notify == 1)).Close()
+		return tx.SendBatch(ctx, v.rest(l, row, version, notify == 1)).Close()
 	}))
 }
 
 // rest is what a commit does once the home is its own.
-func (v *Version) rest(l Lease, version int, notify bool) *pgx.Batch {
+func (v *Version) rest(l Lease, row tree, version int, notify bool) *pgx.Batch {
 	b := new(pgx.Batch)
 	if v.Manifest != nil {
-		b.Queue(`insert into rouse.versions (home, version, epoch, maker, files, bytes, spend, manifest) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			l.Home, version, l.Epoch, v.Maker, v.Files, v.Bytes, v.Spend, v.Manifest)
+		b.Queue(`insert into rouse.versions (home, version, epoch, maker, files, bytes, spend, manifest, levels) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			l.Home, version, l.Epoch, v.Maker, v.Files, v.Bytes, v.Spend, row.frame, row.levels)
 		b.Queue(`delete from rouse.lines where home = $1`, l.Home)
 	}
 	for _, d := range v.Done {

@@ -57,7 +57,7 @@ func (s *Store) orders(ctx context.Context, input, where string, args ...any) ([
 
 // Ordered are the homes that somebody is to look at: those with orders that are not done.
 func (s *Store) Ordered(ctx context.Context) ([]int64, error) {
-	return list[int64](ctx, s, `select distinct home from rouse.orders where done is null`)
+	return list[int64](ctx, s.conn, `select distinct home from rouse.orders where done is null`)
 }
 
 // Listen calls do with the id of each home that was pushed, moved or has a new order, until

@@ -3,15 +3,11 @@ package store
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"rouse/agent/history"
 )
 
 // KeepDays is for how long versions are kept where the owner set nothing else, and Grace how
@@ -83,22 +79,20 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 	if err != nil {
 		return r, err
 	}
-	if err = s.named(ctx, p, named); err == nil {
+	used := &filter{make([]byte, len(named.bits)), rand.Uint64()}
+	if err = s.named(ctx, p, named, used); err == nil {
 		err = s.sweep(ctx, "contents", "0, 0", horizon, named, p.Dry, &r.Contents, new(int64), new(int64))
 	}
 	if err != nil {
 		return r, err
 	}
-	used, err := s.filter(ctx)
-	if err == nil {
-		var sum, content []byte
-		err = s.stream(ctx, `select u, sum from rouse.contents, unnest(chunks) u where tenant = rouse.tenant()`, nil, []any{&sum, &content}, func() error {
-			if !p.Dry || named.has(content) {
-				used.add(sum)
-			}
-			return nil
-		})
-	}
+	var sum, content []byte
+	err = stream(ctx, s.conn, `select u, sum from rouse.contents, unnest(chunks) u where tenant = rouse.tenant()`, nil, []any{&sum, &content}, func() error {
+		if !p.Dry || named.has(content) {
+			used.add(sum)
+		}
+		return nil
+	})
 	if err == nil {
 		err = s.sweep(ctx, "chunks", "coalesce(sum(octet_length(data)), 0), count(*) filter (where data is null)", horizon, used, p.Dry, &r.Chunks, &r.Bytes, &r.Objects)
 	}
@@ -108,32 +102,9 @@ func (s *Store) Prune(ctx context.Context, p Prune) (r Pruned, err error) {
 	return r, err
 }
 
-// named adds what is shared, and what the versions that stay name, one manifest after the other.
-func (s *Store) named(ctx context.Context, p Prune, f *filter) error {
-	var sum []byte
-	shared := s.stream(ctx, `select sum from rouse.shared where expires > clock_timestamp()`, nil, []any{&sum}, func() error { f.add(sum); return nil })
-	if shared != nil {
-		return shared
-	}
-	var manifest []byte
-	return s.stream(ctx, `select manifest from rouse.versions v where home in (select id from rouse.homes where tenant = rouse.tenant())
-			and not ($1 and exists (select from rouse.stale($2) s where s.home = v.home and s.version = v.version))`, []any{p.Dry, p.Days}, []any{&manifest}, func() error {
-		v, err := history.Parse(manifest)
-		if err != nil {
-			return fmt.Errorf("a manifest cannot be read, so nobody knows what it needs, and no content was removed: %w", err)
-		}
-		for e := range v.All() {
-			if raw, err := hex.DecodeString(e.Is); e.Kind == history.File && err == nil {
-				f.add(raw)
-			}
-		}
-		return nil
-	})
-}
-
 // stream does something with each row of a query as it comes.
-func (s *Store) stream(ctx context.Context, sql string, args, into []any, do func() error) error {
-	rows, err := s.conn.Query(ctx, sql, args...)
+func stream(ctx context.Context, q querier, sql string, args, into []any, do func() error) error {
+	rows, err := q.Query(ctx, sql, args...)
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, into, do)
 	}
@@ -148,7 +119,7 @@ func (s *Store) sweep(ctx context.Context, table, sizes string, before time.Time
 		what = `select n, size, away from rouse.prune_` + table + `($1, $2)`
 	}
 	for last := []byte{}; ; {
-		sums, err := list[[]byte](ctx, s, `select sum from rouse.`+table+` where tenant = rouse.tenant() and sum > $1 and seen < $2 order by sum limit $3`, last, before, page)
+		sums, err := list[[]byte](ctx, s.conn, `select sum from rouse.`+table+` where tenant = rouse.tenant() and sum > $1 and seen < $2 order by sum limit $3`, last, before, page)
 		if err != nil || len(sums) == 0 {
 			return err
 		}

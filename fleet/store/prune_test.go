@@ -3,14 +3,12 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,30 +19,23 @@ import (
 	"rouse/fleet/store"
 )
 
-// folder is a version of a folder with some contents as its files.
-func folder(t *testing.T, contents ...[]byte) (sums []string, manifest []byte) {
-	dir := t.TempDir()
+// folder is a version of a folder with some contents as its files, and links that stay but one.
+func folder(l lines, contents ...[]byte) (sums []string, manifest []byte) {
+	for n := range 1000 {
+		if path := fmt.Sprint("links/", n); l[path] == "" || rand.IntN(300) == 0 {
+			l.set(path)
+		}
+	}
 	for i, c := range contents {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), c, 0o600); err != nil {
-			t.Error(err)
-		}
+		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256(c)))
+		l[fmt.Sprint(i)] = fmt.Sprintf("f\t600\t%d\t1\t1\t1\t%s\t\t%d\n", len(c), sums[i], i)
 	}
-	v, err := (&history.Store{Of: "home", MaxFile: math.MaxInt64}).LookSince(dir, nil)
-	if err == nil {
-		for e := range v.All() {
-			sums = append(sums, e.Is)
-		}
-		manifest, err = v.Frame()
-	}
-	if err != nil {
-		t.Error(err)
-	}
-	return sums, manifest
+	return sums, l.text()
 }
 
 // push makes a version of a home as a worker does.
-func push(t *testing.T, s *store.Store, name string, contents ...[]byte) error {
-	sums, manifest := folder(t, contents...)
+func push(t *testing.T, s *store.Store, name string, was lines, contents ...[]byte) error {
+	sums, manifest := folder(was, contents...)
 	ctx := t.Context()
 	l, err := s.Acquire(ctx, name, name, time.Hour, false)
 	if err != nil {
@@ -75,6 +66,9 @@ func whole(t *testing.T, s *store.Store, name string) error {
 		return err
 	}
 	for e := range v.All() {
+		if e.Kind != history.File {
+			continue
+		}
 		r, err := s.Content(t.Context(), e.Is)
 		if err == nil {
 			_, err = io.Copy(io.Discard, r)
@@ -126,9 +120,10 @@ func TestPruneMeanwhile(t *testing.T) {
 		must(t, s.Create(t.Context(), name, name), "")
 		wg.Go(func() {
 			defer pushing.Add(-1)
+			was := lines{}
 			for i := 0; i < 30 || gone.Load() < 100 && time.Since(begun) < time.Minute; i++ {
 				a, b := rand.IntN(len(pool)), rand.IntN(len(pool))
-				if err := errors.Join(push(t, s, name, pool[a], pool[b]), whole(t, s, name)); err != nil {
+				if err := errors.Join(push(t, s, name, was, pool[a], pool[b]), whole(t, s, name)); err != nil {
 					t.Errorf("push %d: %v", i, err)
 					return
 				}

@@ -29,18 +29,19 @@ import (
 )
 
 // Schema is the version of the store that this program makes and understands.
-const Schema = 2
+const Schema = 3
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
 // Store is an open store. Several goroutines may use it.
 type Store struct {
-	conn   *pgxpool.Pool
-	codec  history.Codec
-	at     atomic.Pointer[bucket] // that was opened last
-	ID     string                 // of the fleet, "" where there is none yet
-	Schema int                    // of the fleet, 0 where there is none yet
+	conn      *pgxpool.Pool
+	codec     history.Codec          // of chunks
+	manifests history.Codec          // of what is in the rows of versions
+	at        atomic.Pointer[bucket] // that was opened last
+	ID        string                 // of the fleet, "" where there is none yet
+	Schema    int                    // of the fleet, 0 where there is none yet
 }
 
 // oldest is the oldest Postgres, as server_version_num has it.
