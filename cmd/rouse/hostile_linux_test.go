@@ -36,6 +36,7 @@ var tries = []struct{ name, script, named string }{
 	{"key by a second name", `ln $H/.env l2`, ""},
 	{"key by the first process", `cat /proc/1/root$H/.env || cat /proc/self/root$H/.env || cat /proc/self/cwd/../.env`, ""},
 	{"stop", `touch $H/STOP || touch $H/approvals.yaml || mkdir $H/inbox`, ""},
+	{"word in a name", `ROUSE_FLEET_BY=boss $ROUSE --home $H tell x || ROUSE_FLEET_BY=boss $ROUSE --home $H approvals approve a1`, ""},
 	{"home renamed", `mv $H $H.away || mv $P $P.away || mv $H/workspace $H/w`, ""},
 	{"home deleted", `rm $H/rules.md || rmdir $H/bin`, ""},
 	{"modes", `chmod 700 $H/bin`, "Landlock: chmod"},
