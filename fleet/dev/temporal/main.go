@@ -14,10 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/cluster"
 	"go.temporal.io/server/common/config"
-	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/membership/static"
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
@@ -42,20 +40,14 @@ func main() {
 	})
 	flags.Bool("headless", true, "without a page, which this server has not")
 	if len(os.Args) < 3 || os.Args[1] != "server" || os.Args[2] != "start-dev" {
-		end(errors.New("usage: temporal server start-dev --db-filename FILE [--port PORT]"))
+		fmt.Fprintln(os.Stderr, "usage: temporal server start-dev --db-filename FILE [--port PORT]")
+		os.Exit(1)
 	}
-	if err := flags.Parse(os.Args[3:]); err != nil {
-		end(err)
-	}
-	end(serve(*port, config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: *file, ConnectAttributes: pragmas}, *level))
-}
-
-func end(err error) {
-	if err != nil {
+	_ = flags.Parse(os.Args[3:]) // it exits itself
+	if err := serve(*port, config.SQL{PluginName: sqliteplugin.PluginName, DatabaseName: *file, ConnectAttributes: pragmas}, *level); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
 // serve serves until a signal comes.
@@ -64,14 +56,11 @@ func serve(port int, db config.SQL, level string) error {
 		return err
 	}
 	c, hosts := settings(port, db)
-	logger := log.NewZapLogger(log.BuildZapLogger(log.Config{Level: level}))
 	s, err := temporal.NewServer(
 		temporal.WithConfig(c),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
-		temporal.WithLogger(logger),
-		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
-		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient{}),
+		temporal.WithLogger(log.NewZapLogger(log.BuildZapLogger(log.Config{Level: level}))),
 		temporal.InterruptOn(temporal.InterruptCh()),
 	)
 	if err != nil {
