@@ -24,9 +24,9 @@ type sweep struct {
 
 // listen hears of homes that were pushed, moved, or for which something was ordered.
 func (d *Daemon) listen(ctx context.Context) {
-	for ; ctx.Err() == nil; clock.Pause(ctx, retryEvery) {
+	for pooled := false; ctx.Err() == nil; clock.Pause(ctx, retryEvery) {
 		d.sweep.hears.Store(time.Now().UnixNano())
-		_ = d.Store.Listen(ctx, func(id string) {
+		err := d.Store.Listen(ctx, func(id string) {
 			n, _ := strconv.ParseInt(id, 10, 64)
 			h, err := d.Store.HomeOf(ctx, n)
 			if err == nil {
@@ -36,6 +36,10 @@ func (d *Daemon) listen(ctx context.Context) {
 				d.sweep.hears.Store(time.Now().UnixNano()) // the next sweep makes up for it
 			}
 		})
+		if errors.Is(err, store.ErrPooled) && !pooled {
+			pooled = true
+			d.Say(err.Error())
+		}
 	}
 }
 

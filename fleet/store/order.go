@@ -69,8 +69,15 @@ func (s *Store) Listen(ctx context.Context, do func(home string)) error {
 	}
 	conn := c.Hijack()
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err = conn.Exec(ctx, `listen rouse`); err != nil {
+	var server int
+	if _, err = conn.Exec(ctx, `listen rouse`); err == nil {
+		err = conn.QueryRow(ctx, `select pg_backend_pid()`).Scan(&server)
+	}
+	if err != nil {
 		return told(err)
+	}
+	if err := s.alone(ctx, server); err != nil {
+		return err
 	}
 	for {
 		n, err := conn.WaitForNotification(ctx)
@@ -79,4 +86,14 @@ func (s *Store) Listen(ctx context.Context, do func(home string)) error {
 		}
 		do(n.Payload)
 	}
+}
+
+// alone says whether a session that does nothing now is still nobody else's.
+func (s *Store) alone(ctx context.Context, server int) error {
+	var other int
+	err := s.conn.QueryRow(ctx, `select pg_backend_pid()`).Scan(&other)
+	if err == nil && other == server {
+		return ErrPooled
+	}
+	return told(err)
 }

@@ -11,6 +11,7 @@ package store
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"embed"
 	"errors"
 	"fmt"
@@ -55,6 +56,9 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	}
 	if err := guarded(c.ConnConfig); err != nil {
 		return nil, err
+	}
+	if m := c.ConnConfig.DefaultQueryExecMode; m == pgx.QueryExecModeExec || m == pgx.QueryExecModeSimpleProtocol {
+		return nil, errors.New("the DSN's default_query_exec_mode sends no types with what is written, which cannot be kept then: leave it out")
 	}
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = 20 * time.Second
@@ -153,8 +157,14 @@ func (s *Store) Migrate(ctx context.Context) (from int, err error) {
 	return from, told(err)
 }
 
+// ErrPooled is a pgbouncer, or another one between, that gives one session to several.
+var ErrPooled = errors.New("a pooler before the fleet's Postgres gives its sessions to others between transactions, so that orders and pushes are heard of late or never: set pool_mode = session for this database")
+
 // told adds to what Postgres says how to mend it.
 func told(err error) error {
+	if x := new(x509.UnknownAuthorityError); errors.As(err, x) {
+		return fmt.Errorf("the certificate is of no authority that this machine knows: name the file of its authority in the DSN by sslrootcert=: %w", err)
+	}
 	if c, is := errors.AsType[*pgconn.ConnectError](err); is {
 		return unreached{c}
 	}
@@ -167,8 +177,10 @@ func told(err error) error {
 		return fmt.Errorf("this login may not do that: migrate as one that owns the database and may create roles, work as one that was granted rouse_worker: %w", err)
 	case p.Code == "25006":
 		return fmt.Errorf("this Postgres is a standby, which nothing can be written to: name the primary in the DSN, or both: user@a,b/database?target_session_attrs=read-write: %w", err)
-	case strings.HasPrefix(p.Code, "53"):
-		return fmt.Errorf("the fleet's Postgres is out of room or of connections: %w", err)
+	case p.Code == "42P05", p.Code == "26000", strings.Contains(p.Message, "statement pooling"):
+		return fmt.Errorf("%w: %w", ErrPooled, err)
+	case strings.HasPrefix(p.Code, "53"), strings.Contains(p.Message, "query_wait_timeout"):
+		return fmt.Errorf("the fleet's Postgres, or a pooler before it, is out of room or of connections: %w", err)
 	}
 	return err
 }
