@@ -41,6 +41,9 @@ func Open(address, namespace, fleet string, say func(string)) (*Temporal, error)
 	if err != nil {
 		return nil, fmt.Errorf("the address of Temporal, %s: want host:port", o.HostPort)
 	}
+	if o.ConnectionOptions.TLSDisabled && !loopback.Is(host) {
+		return nil, fmt.Errorf("the TEMPORAL_ variables switch TLS off, and %s is not loopback: names of homes and errors would go to it as they are", host)
+	}
 	if o.ConnectionOptions.TLS == nil && !loopback.Is(host) {
 		o.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
