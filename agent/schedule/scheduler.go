@@ -42,7 +42,7 @@ type Scheduler struct {
 	queue   []*sleeper // due, but Limit homes are awake
 	awake   int
 	ended   chan *sleeper
-	watcher *watcher
+	watcher *Watcher
 }
 
 // sleeper is one home.
@@ -59,8 +59,7 @@ type sleeper struct {
 	queued   bool
 	broken   string        // why rouse.yaml cannot be read
 	pause    time.Duration // after a child that did nothing
-	changed  time.Time     // when a watched file changed first
-	settles  time.Time     // when that is taken for the whole change
+	change   Change        // of what it watches
 }
 
 // Intervals of the scheduler.
@@ -73,8 +72,8 @@ const (
 
 // Run wakes homes until ctx ends, and then waits for those that are awake.
 func (s *Scheduler) Run(ctx context.Context) error {
-	s.homes, s.ended, s.watcher = map[string]*sleeper{}, make(chan *sleeper), newWatcher()
-	defer s.watcher.close()
+	s.homes, s.ended, s.watcher = map[string]*sleeper{}, make(chan *sleeper), NewWatcher()
+	defer s.watcher.Close()
 	if err := s.find(); err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func (s *Scheduler) loop(ctx context.Context) {
 			return
 		case h := <-s.ended:
 			s.end(h)
-		case dir := <-s.watcher.changes:
+		case dir := <-s.watcher.Changes:
 			s.change(dir)
 		case <-timer.C:
 		}
@@ -157,7 +156,7 @@ func (s *Scheduler) find() error {
 	for dir, h := range s.homes {
 		if !known[dir] && h.children == 0 {
 			s.queue = slices.DeleteFunc(s.queue, func(q *sleeper) bool { return q == h })
-			s.watcher.set(dir, nil)
+			s.watcher.Set(dir, nil)
 			delete(s.homes, dir)
 		}
 	}
@@ -174,7 +173,7 @@ func (s *Scheduler) load(h *sleeper) {
 			s.Say(h.dir, "rouse.yaml is mended")
 		}
 		h.plan, h.broken = plan, ""
-		s.watcher.set(h.dir, plan.Watch)
+		s.watcher.Set(h.dir, plan.Watch)
 	case err.Error() != h.broken:
 		h.broken = err.Error()
 		s.Say(h.dir, h.broken+"; the home is not woken until that is mended")
@@ -201,8 +200,8 @@ func (s *Scheduler) plan(h *sleeper) {
 	if soonest := s.now().Add(h.pause); h.pause > 0 && !due.IsZero() {
 		due = later(due, soonest)
 	}
-	if !h.settles.IsZero() {
-		due = earlier(cmp.Or(due, h.settles), h.settles)
+	if whole := h.change.Whole; !whole.IsZero() {
+		due = earlier(cmp.Or(due, whole), whole)
 	}
 	h.due = due
 }
@@ -219,7 +218,7 @@ func (s *Scheduler) look(jumped bool) {
 			s.plan(h)
 		}
 	}
-	s.watcher.retry()
+	s.watcher.Retry()
 }
 
 // start wakes the homes that are due, as far as the limit allows.

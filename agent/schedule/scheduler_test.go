@@ -324,7 +324,7 @@ func BenchmarkAsleep(b *testing.B) {
 		},
 		Wake: func(context.Context, string) {}, Say: func(home, text string) { b.Error(home, text) },
 	}
-	s.homes, s.ended, s.watcher = map[string]*sleeper{}, make(chan *sleeper), newWatcher()
+	s.homes, s.ended, s.watcher = map[string]*sleeper{}, make(chan *sleeper), NewWatcher()
 	if err := s.find(); err != nil {
 		b.Fatal(err)
 	}

@@ -18,6 +18,21 @@ const (
 	settleMost = 10 * time.Second
 )
 
+// Change is one of the files that a home watches. The zero value is none.
+type Change struct {
+	began time.Time
+	Whole time.Time // when it is taken for the whole change
+}
+
+// Add adds a change of a file to it.
+func (c *Change) Add(now time.Time) {
+	c.began = cmp.Or(c.began, now)
+	c.Whole = earlier(now.Add(quiet), c.began.Add(settleMost))
+}
+
+// Over says that there is a change, and that it is whole.
+func (c Change) Over(now time.Time) bool { return !c.Whole.IsZero() && !c.Whole.After(now) }
+
 // change notes that a watched file of a home has changed. While the home itself
 // is awake that says nothing: it may have changed the file.
 func (s *Scheduler) change(dir string) {
@@ -25,27 +40,25 @@ func (s *Scheduler) change(dir string) {
 	if h == nil || h.children > 0 {
 		return
 	}
-	now := s.now()
-	h.changed = cmp.Or(h.changed, now)
-	h.settles = earlier(now.Add(quiet), h.changed.Add(settleMost))
+	h.change.Add(s.now())
 	s.plan(h)
 }
 
 // askIf asks for a wake where a change is whole.
 func (s *Scheduler) askIf(h *sleeper, now time.Time) {
-	if h.settles.IsZero() || h.settles.After(now) {
+	if !h.change.Over(now) {
 		return
 	}
-	h.changed, h.settles = time.Time{}, time.Time{}
+	h.change = Change{}
 	if err := s.Ledger(h.dir).Ask(Watch, now); err != nil {
 		s.Say(h.dir, err.Error())
 	}
 }
 
-// watcher tells which homes have a changed file. It watches folders, because
+// Watcher tells which homes have a changed file. It watches folders, because
 // many programs save a file by replacing it.
-type watcher struct {
-	changes chan string // homes
+type Watcher struct {
+	Changes chan string // homes; it waits until each is taken
 
 	done   chan struct{}
 	notify *fsnotify.Watcher // made when a folder is there to be watched
@@ -59,15 +72,16 @@ type watcher struct {
 
 type wanted struct{ home, name string }
 
-func newWatcher() *watcher {
-	return &watcher{
-		changes: make(chan string), done: make(chan struct{}),
+// NewWatcher is one that watches nothing yet.
+func NewWatcher() *Watcher {
+	return &Watcher{
+		Changes: make(chan string), done: make(chan struct{}),
 		folders: map[string]map[wanted]bool{}, missing: map[string]bool{}, homes: map[string]bool{},
 	}
 }
 
 // pass tells of changes until the watcher is closed.
-func (w *watcher) pass(events <-chan fsnotify.Event, errs <-chan error) {
+func (w *Watcher) pass(events <-chan fsnotify.Event, errs <-chan error) {
 	for {
 		select {
 		case <-w.done:
@@ -76,7 +90,7 @@ func (w *watcher) pass(events <-chan fsnotify.Event, errs <-chan error) {
 		case e := <-events:
 			for _, home := range w.concerned(e) {
 				select {
-				case w.changes <- home:
+				case w.Changes <- home:
 				case <-w.done:
 					return
 				}
@@ -85,7 +99,7 @@ func (w *watcher) pass(events <-chan fsnotify.Event, errs <-chan error) {
 	}
 }
 
-func (w *watcher) concerned(e fsnotify.Event) (homes []string) {
+func (w *Watcher) concerned(e fsnotify.Event) (homes []string) {
 	if e.Op == fsnotify.Chmod {
 		return nil
 	}
@@ -103,8 +117,8 @@ func (w *watcher) concerned(e fsnotify.Event) (homes []string) {
 	return homes
 }
 
-// set says what a home watches: files, and folders with what is directly in them.
-func (w *watcher) set(home string, paths []string) {
+// Set says what a home watches: files, and folders with what is directly in them.
+func (w *Watcher) Set(home string, paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.homes[home] {
@@ -127,7 +141,7 @@ func (w *watcher) set(home string, paths []string) {
 	w.add()
 }
 
-func (w *watcher) forget(home string) {
+func (w *Watcher) forget(home string) {
 	delete(w.homes, home)
 	for dir, wants := range w.folders {
 		maps.DeleteFunc(wants, func(w wanted, _ bool) bool { return w.home == home })
@@ -141,19 +155,19 @@ func (w *watcher) forget(home string) {
 	}
 }
 
-// retry watches folders that were not there.
-func (w *watcher) retry() {
+// Retry watches folders that were not there.
+func (w *Watcher) Retry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.add()
 }
 
-func (w *watcher) add() {
+func (w *Watcher) add() {
 	for dir := range w.missing {
 		if w.notify == nil {
 			n, err := fsnotify.NewWatcher()
 			if err != nil {
-				return // out of descriptors; retry tries again
+				return // out of descriptors; Retry does
 			}
 			w.notify = n
 			go w.pass(n.Events, n.Errors)
@@ -164,8 +178,11 @@ func (w *watcher) add() {
 	}
 }
 
-func (w *watcher) close() {
+// Close ends it.
+func (w *Watcher) Close() {
 	close(w.done)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.notify != nil {
 		w.notify.Close()
 	}
