@@ -12,7 +12,7 @@ import (
 type Waking struct {
 	Schedule schedule.List `yaml:"schedule"`
 	// Watch are files and folders, relative to the home, whose change wakes it
-	// under `rouse schedule`.
+	// under `rouse schedule` and in a fleet.
 	Watch []string `yaml:"watch"`
 }
 

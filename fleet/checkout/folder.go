@@ -58,13 +58,16 @@ func (f *Folder) Ours(l store.Lease, version int) bool {
 	return f.rec.Stage == working && f.rec.Epoch+1 == l.Epoch && f.rec.Version == version
 }
 
+// Current says that the folder is a version, as it was put here or committed, but for edits.
+func (f *Folder) Current(version int) bool { return f.rec.Stage == "" && f.rec.Version == version }
+
 // Checkout makes the folder the newest version of the home, with lines that a cycle elsewhere
 // left. Where it is that already, and nobody else's lines are there, nothing is looked at.
 func (f *Folder) Checkout(ctx context.Context, l store.Lease, version int, lines []mirror.Line) error {
 	if err := f.arrived(ctx, l); err != nil {
 		return err
 	}
-	if f.rec.Stage == "" && f.rec.Version == version && len(lines) == 0 {
+	if f.Current(version) && len(lines) == 0 {
 		return nil
 	}
 	to, is, err := VersionOf(ctx, f.s, l.Home, 0)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"rouse/agent/schedule"
 	"rouse/fleet/store"
 	"rouse/internal/proc"
 	"rouse/internal/text"
@@ -21,7 +22,7 @@ var verbs = [...]string{"tell", "approvals", "pause", "resume", "allow", "rewind
 // refused are flags that would lead elsewhere, or wake.
 var refused = [...]string{"--home", "--now"}
 
-// asked is the wake that an order asks for, in the ledger of slots.
+// asked is the wake that an order asks for, in the ledger of slots; [schedule.Watch] is another one.
 const asked = "run"
 
 const orderTime = time.Minute
@@ -51,8 +52,8 @@ func (v *visit) order(o store.Order) (store.Done, error) {
 	if len(argv) > 0 && (argv[0] == "approve" || argv[0] == "deny") {
 		argv = append([]string{"approvals"}, argv...)
 	}
-	if len(argv) > 0 && argv[0] == asked {
-		return v.ask(o, argv[1:])
+	if len(argv) > 0 && argv[0] == asked || slices.Equal(argv, []string{schedule.Watch}) {
+		return v.ask(o, argv[0], argv[1:])
 	}
 	flag := func(arg string) bool {
 		name, _, _ := strings.Cut(arg, "=")
@@ -66,7 +67,7 @@ func (v *visit) order(o store.Order) (store.Done, error) {
 
 // ask has the home woken, once, by its own ledger: a cycle of it that is lost is not begun
 // again. A task goes before.
-func (v *visit) ask(o store.Order, args []string) (store.Done, error) {
+func (v *visit) ask(o store.Order, kind string, args []string) (store.Done, error) {
 	d := store.Done{ID: o.ID}
 	if task, ok := strings.CutPrefix(strings.Join(args, "="), "--task="); ok && len(args) < 3 {
 		var err error
@@ -78,7 +79,7 @@ func (v *visit) ask(o store.Order, args []string) (store.Done, error) {
 	}
 	s, err := v.open()
 	if err == nil {
-		err = s.Slots().Ask(asked, v.now())
+		err = s.Slots().Ask(kind, v.now())
 	}
 	if err != nil {
 		return store.Done{ID: o.ID, Exit: 2, Said: text.Line(err.Error(), 2000)}, nil

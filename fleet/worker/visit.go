@@ -41,13 +41,14 @@ type visit struct {
 	stuck    bool        // rouse could do nothing
 	full     time.Time   // until when the fleet's limits leave no room for a cycle
 	problem  string
+	watched  []string // files and folders, after it
 }
 
 // errExpired says that the lease ended as the store could not be reached.
 var errExpired = errors.New("the lease ended, as the store could not be reached in time")
 
 func (w *Worker) newVisit(ctx context.Context, h store.Home, l store.Lease, sent time.Time) *visit {
-	v := &visit{Worker: w, home: h, lease: l, folder: checkout.FolderOf(w.Store, h.Name, w.Folder(h.Name), w.Lost(h.Name))}
+	v := &visit{Worker: w, home: h, lease: l, folder: w.checkout(h.Name)}
 	v.ctx, v.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	renewing, cancel := context.WithCancel(v.ctx)
 	expire := time.AfterFunc(time.Until(sent.Add(w.ttl())), func() { v.lose(errExpired) })
@@ -94,6 +95,7 @@ func (v *visit) visit(drain context.Context) (Next, error) {
 			v.log("%s: %v", v.home.Name, failed)
 		}
 		v.told()
+		v.watched = nil
 		return in(0), fmt.Errorf("%s: %w", v.home.Name, err)
 	case errors.Is(err, errExpired):
 		v.log("%s: %v", v.home.Name, err)
@@ -124,7 +126,7 @@ func (v *visit) do(drain context.Context) (Next, error) {
 		v.soon = true
 		return v.commit(nil)
 	}
-	if err := v.checkout(); err != nil {
+	if err := v.current(); err != nil {
 		return Next{}, err
 	}
 	v.told()
@@ -153,9 +155,9 @@ func (v *visit) do(drain context.Context) (Next, error) {
 	return v.commit(nil)
 }
 
-// checkout makes the folder current, with what a cycle elsewhere left where that must not be
+// current makes the folder current, with what a cycle elsewhere left where that must not be
 // forgotten, and its keys.
-func (v *visit) checkout() error {
+func (v *visit) current() error {
 	lines, err := v.Store.Lines(v.ctx, v.home.ID)
 	if err != nil {
 		return err
@@ -220,13 +222,15 @@ func (v *visit) restore(lines []mirror.Line) error {
 	return nil
 }
 
-// open opens the home, as its cycles will.
-func (v *visit) open() (*setup.Setup, error) {
-	h, err := home.Open(v.folder.Dir)
+func (v *visit) open() (*setup.Setup, error) { return v.Worker.open(v.folder.Dir) }
+
+// open opens the home in a folder, as its cycles will.
+func (w *Worker) open(dir string) (*setup.Setup, error) {
+	h, err := home.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	s, err := setup.Open(h, setup.Process{Environ: v.environ(), Now: v.now})
+	s, err := setup.Open(h, setup.Process{Environ: w.environ(), Now: w.now})
 	if err == nil {
 		s.Slots().Alone = true
 	}

@@ -54,9 +54,10 @@ type Worker struct {
 	// Now is the clock that homes go by, and no lease; nil is time.Now.
 	Now func() time.Time
 
-	once sync.Once
-	runs proc.Runner
-	env  []string
+	once     sync.Once
+	runs     proc.Runner
+	env      []string
+	watching watching
 }
 
 // Next says when a home is to be visited again: at a time, the zero time never. Gone is one
@@ -89,6 +90,8 @@ func (w *Worker) Wake(ctx context.Context, name string) (Next, error) {
 		return next, err
 	}
 	defer v.lose(nil)
+	v.watched = w.watching.begin(name)
+	defer func() { w.watching.end(name, v.watched, v.ran) }()
 	next, err = v.visit(ctx)
 	next.Needs = v.home.Needs
 	return next, err
@@ -137,7 +140,7 @@ func (w *Worker) take(ctx context.Context, name string) (*visit, Next, error) {
 		return nil, Next{}, err
 	case h.Holder != "" && h.Until == nil:
 		return nil, Next{Gone: true}, nil
-	case slices.ContainsFunc(h.Needs, func(l string) bool { return !slices.Contains(w.Labels, l) }):
+	case w.unfit(h):
 		return nil, Next{At: time.Now(), Needs: h.Needs}, nil
 	}
 	if why := w.lacks(h); why != "" {
@@ -161,6 +164,11 @@ func (w *Worker) take(ctx context.Context, name string) (*visit, Next, error) {
 		return nil, Next{}, err
 	}
 	return w.newVisit(ctx, h, l, sent), Next{}, nil
+}
+
+// unfit says that the home needs labels which this worker has not.
+func (w *Worker) unfit(h store.Home) bool {
+	return slices.ContainsFunc(h.Needs, func(l string) bool { return !slices.Contains(w.Labels, l) })
 }
 
 // key is the file of a key for a home, "" where there is none.

@@ -144,10 +144,11 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		program = info.Main.Version
 	}
+	wakes := &worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Hides: w.hides, Log: say}
 	d := &daemon.Daemon{
 		Store: s, Temporal: t, Homes: w.homes, Say: say, Heartbeat: notify.Heartbeat{Target: os.Getenv("ROUSE_FLEET_HEARTBEAT")},
 		Shown: store.Worker{Name: w.name, Labels: w.labels, Program: program, Listen: w.listen},
-		Waker: waker{&worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Hides: w.hides, Log: say}},
+		Waker: waker{wakes},
 	}
 	if all, err := s.Workers(ctx); err == nil {
 		for _, o := range all {
@@ -170,5 +171,8 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 		<-second
 		kill()
 	}()
+	watching, end := context.WithCancel(context.WithoutCancel(ctx)) // what changes while it drains is for the next worker
+	defer end()
+	go wakes.Watch(watching)
 	return d.Run(ctx, life)
 }
