@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"rouse/fleet/dev"
 	"rouse/fleet/store"
+	"rouse/internal/clock"
 )
 
 func (a *app) devVerb() verb {
@@ -58,6 +60,7 @@ func (a *app) dev(ctx context.Context, dir string, storeOnly bool) error {
 	if err := a.print(map[string]any{"dsn": server.DSN, "temporal": temporal.Address}, export+"\nexport ROUSE_FLEET_TEMPORAL_ADDRESS="+temporal.Address); err != nil {
 		return err
 	}
+	healthy(ctx, temporal.Address)
 	s, err := store.Open(ctx, server.DSN)
 	if err != nil {
 		return err
@@ -68,4 +71,13 @@ func (a *app) dev(ctx context.Context, dir string, storeOnly bool) error {
 		return err
 	}
 	return w.run(ctx, s)
+}
+
+// healthy waits until Temporal takes requests, which is later than its port does, a minute at most.
+func healthy(ctx context.Context, address string) {
+	for began := time.Now(); time.Since(began) < time.Minute && clock.Pause(ctx, 50*time.Millisecond); {
+		if reach(ctx, address, "") == nil {
+			return
+		}
+	}
 }
