@@ -173,3 +173,46 @@ func within(t *testing.T, what string, is func() bool) {
 		}
 	}
 }
+
+// TestAlone: a worker of a name that a live one has is refused. One that was killed, or is long
+// gone, keeps nobody.
+func TestAlone(t *testing.T) {
+	s, err := store.Open(t.Context(), devtest.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waits := 0
+	d := &Daemon{Store: s, Shown: store.Worker{Name: "w"}, Say: func(string) { waits++ }}
+	alone := func(beat time.Duration, want int) error {
+		t.Helper()
+		err := d.Alone(t.Context(), beat)
+		if waits != want {
+			t.Errorf("it waited %d times, want %d", waits, want)
+		}
+		return err
+	}
+	beat := func() {
+		if _, err := s.Beat(context.Background(), d.Shown); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := alone(time.Hour, 0); err != nil {
+		t.Error("nobody was ever there:", err)
+	}
+	beat()
+	if err := alone(time.Second, 1); err != nil {
+		t.Error("it was killed:", err)
+	}
+	if err := alone(time.Millisecond, 1); err != nil {
+		t.Error("it is long gone:", err)
+	}
+	beat()
+	defer time.AfterFunc(200*time.Millisecond, beat).Stop()
+	if err := alone(10*time.Second, 2); err == nil || !strings.Contains(err.Error(), "--name") {
+		t.Error("it is alive:", err)
+	}
+}

@@ -150,12 +150,8 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 		Shown: store.Worker{Name: w.name, Labels: w.labels, Program: program, Listen: w.listen},
 		Waker: waker{wakes},
 	}
-	if all, err := s.Workers(ctx); err == nil {
-		for _, o := range all {
-			if now := time.Now(); o.Name == w.name && now.Sub(o.Seen) < 15*time.Second {
-				say(fmt.Sprintf("a worker %s was seen %s ago: unless that was this one before it was killed, give each a --name of its own", w.name, now.Sub(o.Seen).Round(time.Second)))
-			}
-		}
+	if err := d.Alone(ctx, 0); err != nil {
+		return usage{err}
 	}
 	if risks, err := s.Risks(ctx); err == nil && len(risks) > 0 {
 		say("the fleet's Postgres may forget what it committed: " + strings.Join(risks, "; "))
