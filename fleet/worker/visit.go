@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,6 +131,10 @@ func (v *visit) do(drain context.Context) (Next, error) {
 		return Next{}, err
 	}
 	v.told()
+	bare := v.bare()
+	if bare != nil {
+		v.problem = bare.Error()
+	}
 	orders, err := v.Store.Orders(v.ctx, v.home.ID)
 	switch {
 	case err != nil:
@@ -144,6 +149,9 @@ func (v *visit) do(drain context.Context) (Next, error) {
 	}
 	v.soon = len(orders) > 0
 	if full := new(store.Exceeded); drain.Err() == nil && (v.restored || v.due()) {
+		if bare != nil {
+			return Next{}, bare
+		}
 		if err := v.cycle(drain); errors.As(err, &full) {
 			v.problem, v.full = full.Error(), full.Free
 		} else if err != nil {
@@ -153,6 +161,25 @@ func (v *visit) do(drain context.Context) (Next, error) {
 		}
 	}
 	return v.commit(nil)
+}
+
+// bare says why the tools of the home get no walls, where that keeps it from waking.
+func (v *visit) bare() error {
+	if !v.Walled {
+		return nil
+	}
+	s, err := v.open()
+	if err != nil {
+		return nil // rouse says so, and wakes nothing
+	}
+	walls, err := s.Walls()
+	if err = cmp.Or(err, s.Unwalled()); err == nil && walls == nil {
+		err = errors.New("pull it, write posture: careful into its rouse.yaml, and no sandbox.mode: off, and push it")
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s wakes no home whose tools have no walls (--require-sandbox): %w", v.Name, err)
 }
 
 // current makes the folder current, with what a cycle elsewhere left where that must not be

@@ -46,9 +46,11 @@ type Worker struct {
 	// Keys is a folder with .env, vault.age and vault.key of all homes, and in folders by their
 	// names those of one, which come first; "" leaves to each checkout what it has.
 	Keys  string
-	Hides []string      // what tools see nothing of, beside Dir and Keys, where a sandbox is
-	TTL   time.Duration // of a lease; 0 is 30 s
-	Grace time.Duration // in which a cycle that is told to end may save; 0 is 30 s
+	Hides []string // what tools see nothing of, beside Dir and Keys, where a sandbox is
+	// Walled is to wake no home whose tools get no walls.
+	Walled bool
+	TTL    time.Duration // of a lease; 0 is 30 s
+	Grace  time.Duration // in which a cycle that is told to end may save; 0 is 30 s
 	// Log, unless nil, is told what an operator should know.
 	Log func(line string)
 	// Now is the clock that homes go by, and no lease; nil is time.Now.

@@ -31,6 +31,7 @@ type working struct {
 	temporal, namespace, name, dir, rouse, keys, listen string
 	labels, hides                                       []string
 	homes                                               int
+	walled                                              bool
 }
 
 func (a *app) workerVerb() verb {
@@ -52,6 +53,7 @@ $ROUSE_FLEET_HEARTBEAT is a URL that is told each minute how the worker and the 
 			f.StringVar(&w.keys, "keys", "", "folder with the .env, vault.age and vault.key of all homes, and in folders by their names those of one")
 			f.StringSliceVar(&w.labels, "labels", nil, "what homes may need: gpu,eu (at most 4)")
 			f.IntVar(&w.homes, "homes", 4, "so many homes are awake at once")
+			f.BoolVar(&w.walled, "require-sandbox", false, "wake no home whose tools would have no walls: one without posture, or with sandbox.mode off")
 			f.StringVar(&w.listen, "listen", "", "host:port for /healthz and /metrics, such as 127.0.0.1:9470")
 		},
 		run: func(ctx context.Context, _ []string) error {
@@ -144,7 +146,7 @@ func (w *working) run(ctx context.Context, s *store.Store) error {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		program = info.Main.Version
 	}
-	wakes := &worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Hides: w.hides, Log: say}
+	wakes := &worker.Worker{Store: s, Name: w.name, Labels: append(slices.Clone(w.labels), store.OnWorker(w.name)), Dir: w.dir, Rouse: w.rouse, Keys: w.keys, Hides: w.hides, Walled: w.walled, Log: say}
 	d := &daemon.Daemon{
 		Store: s, Temporal: t, Homes: w.homes, Say: say, Heartbeat: notify.Heartbeat{Target: os.Getenv("ROUSE_FLEET_HEARTBEAT")},
 		Shown: store.Worker{Name: w.name, Labels: w.labels, Program: program, Listen: w.listen},
