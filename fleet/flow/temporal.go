@@ -23,6 +23,7 @@ type Temporal struct {
 	client    client.Client
 	namespace string
 	fleet     string
+	safe      bool // it is TLS
 	Address   string
 }
 
@@ -52,7 +53,7 @@ func Open(address, namespace, fleet string, say func(string)) (*Temporal, error)
 	if err != nil {
 		return nil, fmt.Errorf("temporal at %s: %w", o.HostPort, err)
 	}
-	return &Temporal{client: c, namespace: o.Namespace, fleet: fleet, Address: o.HostPort}, nil
+	return &Temporal{client: c, namespace: o.Namespace, fleet: fleet, safe: o.ConnectionOptions.TLS != nil, Address: o.HostPort}, nil
 }
 
 // stuck passes on what nobody else says and somebody must mend: a workflow that cannot go on.
@@ -81,6 +82,9 @@ func (t *Temporal) Close() { t.client.Close() }
 // Check says whether Temporal is there, and has the namespace.
 func (t *Temporal) Check(ctx context.Context) error {
 	_, err := t.client.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.namespace})
+	if err != nil && t.safe && strings.Contains(err.Error(), ": write: ") { // TLS 1.3 says why too late
+		err = fmt.Errorf("%w; one that wants certificates of its clients ends so: TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH name this one's", err)
+	}
 	if err != nil {
 		return fmt.Errorf("temporal at %s, namespace %s: %w", t.Address, t.namespace, err)
 	}
