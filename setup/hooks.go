@@ -1,8 +1,8 @@
 package setup
 
 import (
-	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,51 +35,78 @@ type Received struct {
 	Subject string `json:"subject,omitempty"`
 	Cycle   string `json:"cycle,omitempty"`
 	Verdict string `json:"verdict,omitempty"`
+	// Why a worker of a fleet refused it.
+	Why string `json:"why,omitempty"`
 }
 
 // ErrOften says that a hook has had its tasks of an hour.
 var ErrOften = errors.New("too many tasks in an hour: see per_hour of the hook")
 
-// perHour is how many tasks a hook that says nothing takes.
-const perHour = 60
-
-// hookOf is the one with a name, and its secret.
-func (s *Setup) hookOf(name string) (hook.Spec, string, error) {
+// HookOf is the hook with a name, or [fs.ErrNotExist].
+func (s *Setup) HookOf(name string) (hook.Spec, error) {
 	i := slices.IndexFunc(s.Config.Hooks, func(h hook.Spec) bool { return h.Name == name })
 	if i < 0 {
-		return hook.Spec{}, "", fmt.Errorf("there is no hook %.80q: %w", name, fs.ErrNotExist)
+		return hook.Spec{}, fmt.Errorf("there is no hook %.80q: %w", name, fs.ErrNotExist)
 	}
-	return s.Config.Hooks[i], s.Getenv(s.Config.Hooks[i].SecretEnv), nil
+	return s.Config.Hooks[i], nil
 }
 
 // Receive takes what was sent to a hook for a task, once however often it is sent, and
 // says whether a cycle is to begin now.
 func (s *Setup) Receive(name string, h http.Header, body []byte) (r Received, now bool, err error) {
-	spec, secret, err := s.hookOf(name)
+	spec, err := s.HookOf(name)
 	if err == nil {
-		err = spec.Verify(secret, h, body, s.Now())
+		r, err = s.Prove(spec, s.Getenv(spec.SecretEnv), h, body)
+	}
+	if err != nil || r.State != "" {
+		return r, false, err
+	}
+	return s.Take(r, spec.Hourly())
+}
+
+// Prove is what the door of a hook does: it proves what was sent, and words the task. Of what
+// was received before it says what became of that.
+func (s *Setup) Prove(spec hook.Spec, secret string, h http.Header, body []byte) (r Received, err error) {
+	if err := spec.Verify(secret, h, body, s.Now()); err != nil {
+		return r, err
+	}
+	r = Received{ID: spec.ID(secret, h, body), Hook: spec.Name, At: s.Now()}
+	if had, err := s.Became(spec.Name, r.ID); err == nil && had.State != Lost {
+		return had, nil
+	}
+	s.Hide(map[string]string{spec.SecretEnv: secret})
+	if r.Task, r.Subject, err = spec.Task(h.Get("Content-Type"), body); err != nil {
+		return r, err
+	}
+	item, err := s.TaskOf(r.Task, nil, "")
+	r.Task = item.Task
+	return r, err
+}
+
+// Take makes a task of what was proven, unless it is one already or most are taken in an
+// hour, where most is above 0. It says whether a cycle is to begin now.
+func (s *Setup) Take(r Received, most int) (_ Received, now bool, err error) {
+	spec, err := s.HookOf(r.Hook)
+	if _, odd := hex.DecodeString(r.ID); err == nil && odd != nil {
+		err = fmt.Errorf("hook %s: the id: %w", r.Hook, odd) // which names a file
 	}
 	if err != nil {
 		return r, false, err
 	}
-	r = Received{ID: spec.ID(secret, h, body), Hook: name, At: s.Now()}
 	unlock, err := s.lockReceived()
 	if err != nil {
 		return r, false, err
 	}
 	defer unlock()
-	if had, err := s.Became(name, r.ID); err == nil && had.State != lost {
+	if had, err := s.Became(r.Hook, r.ID); err == nil && had.State != Lost {
 		return had, false, nil
 	}
-	if r.Task, r.Subject, err = spec.Task(h.Get("Content-Type"), body); err != nil {
-		return r, false, err
-	}
-	item, err := s.TaskOf(r.Task, nil, "hook "+name)
+	item, err := s.TaskOf(r.Task, nil, "hook "+r.Hook)
 	if err != nil {
 		return r, false, err
 	}
-	r.Task, item.ID, item.Check, item.Origin = item.Task, r.ID, check.Items(spec.Check), "hook "+name
-	if err := s.note(spec, r); err != nil {
+	r.Task, item.ID, item.Check, item.Origin = item.Task, r.ID, check.Items(spec.Check), "hook "+r.Hook
+	if err := s.note(r, most); err != nil {
 		return r, false, err
 	}
 	r.State = Waits
@@ -100,13 +127,14 @@ func (s *Setup) lockReceived() (unlock func(), err error) {
 
 // The states of what was received, beside those of the memory's keys.
 const (
-	Waits = "waiting"
-	gone  = "gone"
-	lost  = "lost" // noted, but never left in the inbox: whoever received it died
+	Waits   = "waiting"
+	Refused = "refused" // by a worker of a fleet, which says why
+	gone    = "gone"
+	Lost    = "lost" // noted, but never left in the inbox: whoever received it died
 )
 
 // note keeps that something was received, before it is a task, and forgets what is old.
-func (s *Setup) note(spec hook.Spec, r Received) error {
+func (s *Setup) note(r Received, most int) error {
 	dir, recent := s.Home.Received(), 0
 	files, err := os.ReadDir(dir)
 	for _, f := range files {
@@ -115,15 +143,15 @@ func (s *Setup) note(spec hook.Spec, r Received) error {
 		case err != nil:
 		case r.At.Sub(info.ModTime()) > time.Duration(s.Config.Retention.Keep):
 			_ = os.Remove(filepath.Join(dir, f.Name())) // the next one tries again
-		case strings.HasPrefix(f.Name(), spec.Name+".") && r.At.Sub(info.ModTime()) < time.Hour:
+		case strings.HasPrefix(f.Name(), r.Hook+".") && r.At.Sub(info.ModTime()) < time.Hour:
 			recent++
 		}
 	}
-	if err == nil && recent >= cmp.Or(spec.PerHour, perHour) {
+	if err == nil && most > 0 && recent >= most {
 		err = ErrOften
 	}
 	if err != nil {
-		return fmt.Errorf("hook %s: %w", spec.Name, err)
+		return fmt.Errorf("hook %s: %w", r.Hook, err)
 	}
 	text, err := json.Marshal(r)
 	if err == nil {
@@ -153,7 +181,7 @@ func (s *Setup) Became(name, id string) (r Received, err error) {
 		return r, err
 	}
 	r.Cycle, err = agent.Took(s.Home, id, r.At)
-	if r.State = lost; err != nil || r.Cycle == "" {
+	if r.State = Lost; err != nil || r.Cycle == "" {
 		return r, err
 	}
 	r.Verdict = agent.VerdictOf(s.Home, r.Cycle)

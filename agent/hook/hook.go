@@ -70,6 +70,9 @@ type Spec struct {
 	PerHour int `yaml:"per_hour"`
 }
 
+// Hourly is how many tasks are taken in an hour.
+func (s Spec) Hourly() int { return cmp.Or(s.PerHour, 60) }
+
 // Deliver says where the file goes that a task makes.
 type Deliver struct {
 	File string   `yaml:"file"` // in the workspace
