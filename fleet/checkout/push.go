@@ -137,6 +137,17 @@ func KeysIn(path string) []string {
 	return slices.Compact(keys)
 }
 
+// Key is the file of a key for a home in a folder of keys: its own before that of all, "" where
+// there is none.
+func Key(keys, name, base string) string {
+	for _, path := range []string{filepath.Join(keys, name, base), filepath.Join(keys, base)} {
+		if disk.Exists(path) {
+			return path
+		}
+	}
+	return ""
+}
+
 // names are what fits into a command line and the mark.
 const names = `^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`
 

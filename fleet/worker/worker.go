@@ -173,22 +173,12 @@ func (w *Worker) unfit(h store.Home) bool {
 	return slices.ContainsFunc(h.Needs, func(l string) bool { return !slices.Contains(w.Labels, l) })
 }
 
-// key is the file of a key for a home, "" where there is none.
-func (w *Worker) key(name, base string) string {
-	for _, path := range []string{filepath.Join(w.Keys, name, base), filepath.Join(w.Keys, base)} {
-		if disk.Exists(path) {
-			return path
-		}
-	}
-	return ""
-}
-
 // lacks says which names of keys of a home are not here, in words.
 func (w *Worker) lacks(h store.Home) string {
 	env := (home.Home{Dir: w.Folder(h.Name)}).Env()
 	into := env
 	if w.Keys != "" {
-		env, into = w.key(h.Name, filepath.Base(env)), filepath.Join(w.Keys, filepath.Base(env))
+		env, into = checkout.Key(w.Keys, h.Name, filepath.Base(env)), filepath.Join(w.Keys, filepath.Base(env))
 	}
 	have := checkout.KeysIn(cmp.Or(env, into))
 	lacks := slices.DeleteFunc(slices.Clone(h.Keys), func(k string) bool { return slices.Contains(have, k) })
@@ -204,7 +194,7 @@ func (w *Worker) give(h home.Home, name string) error {
 		return nil
 	}
 	for _, to := range []string{h.Env(), h.Vault(), h.VaultKey()} {
-		from := w.key(name, filepath.Base(to))
+		from := checkout.Key(w.Keys, name, filepath.Base(to))
 		if from == "" {
 			if err := os.RemoveAll(to); err != nil {
 				return err
