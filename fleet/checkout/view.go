@@ -31,6 +31,7 @@ type view struct {
 	mu      sync.Mutex
 	checked time.Time
 	at      store.Home
+	err     error            // of the last time, if it failed
 	seen    *history.Version // how the folder is
 	line    int64            // the last that is in it
 }
@@ -77,7 +78,7 @@ func (w *Views) Fresh(ctx context.Context, name string) (store.Home, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if time.Since(v.checked) < time.Second {
-		return v.at, nil
+		return v.at, v.err
 	}
 	at, err := w.s.Home(ctx, name)
 	if err == nil && at.Version == 0 {
@@ -87,10 +88,12 @@ func (w *Views) Fresh(ctx context.Context, name string) (store.Home, error) {
 		err = v.fresh(ctx, w.s, home.Home{Dir: w.Dir(name)}, at)
 	}
 	if err != nil {
-		return at, fmt.Errorf("%s: %w", name, disk.Full(err, w.dir))
+		err = fmt.Errorf("%s: %w", name, disk.Full(err, w.dir))
+	} else {
+		v.at = at
 	}
-	v.at, v.checked = at, time.Now()
-	return at, nil
+	v.err, v.checked = err, time.Now()
+	return at, err
 }
 
 // fresh makes the folder the newest version, with what a cycle added to that. Another process
