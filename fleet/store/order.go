@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -21,6 +22,23 @@ type Order struct {
 	Said  *string    `json:"said,omitempty"`
 }
 
+// Hook is the command of orders that the door of hooks makes, behind which stand the hook and
+// a digest of what was sent.
+const Hook = "hook"
+
+const named = `where home = (select id from rouse.homes where tenant = rouse.tenant() and name = $1) and `
+
+// HookOrder is the newest order of a home with a digest, or [ErrNone].
+func (s *Store) HookOrder(ctx context.Context, name, digest string) (o Order, err error) {
+	return first(s.orders(ctx, `input`, named+`argv[1] = 'hook' and argv[3] = $2 order by id desc limit 1`, name, digest))
+}
+
+// HookOrders counts what a hook of a home received in the last hour.
+func (s *Store) HookOrders(ctx context.Context, name, hook string) (n int, err error) {
+	err = s.conn.QueryRow(ctx, `select count(*) from rouse.orders `+named+`argv[1] = 'hook' and argv[2] = $2 and made > now() - interval '1 hour'`, name, hook).Scan(&n)
+	return n, told(err)
+}
+
 // Order puts one down, and gives its id; workers hear of it. [ErrNone] is no such home.
 func (s *Store) Order(ctx context.Context, name string, argv []string, input []byte) (id int64, err error) {
 	err = s.conn.QueryRow(ctx, `with o as (insert into rouse.orders (home, argv, input)
@@ -36,12 +54,12 @@ func (s *Store) Orders(ctx context.Context, home int64) ([]Order, error) {
 
 // OrderOf is one by its id, or [ErrNone].
 func (s *Store) OrderOf(ctx context.Context, id int64) (o Order, err error) {
-	all, err := s.orders(ctx, `input`, `where id = $1`, id)
-	if err == nil && len(all) == 0 {
-		err = ErrNone
-	}
-	if err != nil {
-		return o, err
+	return first(s.orders(ctx, `input`, `where id = $1`, id))
+}
+
+func first(all []Order, err error) (o Order, _ error) {
+	if err != nil || len(all) == 0 {
+		return o, cmp.Or(err, ErrNone)
 	}
 	return all[0], nil
 }

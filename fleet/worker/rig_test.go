@@ -270,7 +270,12 @@ func (r *rig) at() store.Home {
 // order orders something, and gives what came of it.
 func (r *rig) order(argv ...string) (result func() store.Order) {
 	r.t.Helper()
-	id, err := r.store.Order(r.t.Context(), "moon", argv, nil)
+	return r.orderWith(argv, "")
+}
+
+func (r *rig) orderWith(argv []string, input string) (result func() store.Order) {
+	r.t.Helper()
+	id, err := r.store.Order(r.t.Context(), "moon", argv, []byte(input))
 	r.must(err)
 	return func() store.Order {
 		o, err := r.store.OrderOf(r.t.Context(), id)

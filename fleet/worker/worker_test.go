@@ -18,6 +18,7 @@ import (
 
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
+	"rouse/fleet/worker"
 )
 
 // A home is woken at its slot, by a worker that has nothing of it, and that then comes again
@@ -224,6 +225,41 @@ func TestKilledAtRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d calls in %d cycles", r.effects(), len(journals))
+}
+
+// A worker is killed after it made a task of what a hook received, and before the commit: the
+// task is there once, and another order of the same changes nothing.
+func TestHookKilled(t *testing.T) {
+	r := newRig(t, "hooks: [{name: issues, secret_env: OPENAI_API_KEY, per_hour: 1, check: test -s a}]\n")
+	hook := func(id string) func() store.Order {
+		return r.orderWith(worker.HookOrder("issues", id), `{"id": "`+id+`", "hook": "issues", "task": "look at `+id+`"}`)
+	}
+	const id, other = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
+	result := hook(id)
+	r.order("tell", "hello") // of which it dies
+	r.write("deadly", "#!/bin/sh\nls "+r.dir+"/a/moon/inbox >"+r.dir+"/taken\nkill -9 $PPID\n")
+	r.must(os.Chmod(filepath.Join(r.dir, "deadly"), 0o700))
+	c := r.config("a")
+	c.Rouse, c.TTL = filepath.Join(r.dir, "deadly"), time.Second
+	_ = r.process(c).Wait()
+	if !strings.Contains(r.read("taken"), id) || result().Done != nil {
+		t.Fatalf("it was not killed between: %q, %+v", r.read("taken"), result())
+	}
+	again, more := hook(id), hook(other)
+	odd := hook("../" + id)
+	w := r.worker("a")
+	r.await("orders", func() bool { r.wake(w); o := again(); return o.Done != nil })
+	tasks, _ := filepath.Glob(filepath.Join(r.dir, "a/moon/inbox/*-"+id+".yaml"))
+	if len(tasks) != 1 || *result().Exit != 0 || *again().Exit != 0 || *more().Exit != 0 || *odd().Exit != 2 {
+		t.Fatalf("%q, %+v, %+v", tasks, result(), odd())
+	}
+	if text := r.read(strings.TrimPrefix(tasks[0], r.dir)); !strings.Contains(text, "origin: hook issues") || !strings.Contains(text, "test -s a") {
+		t.Error(text)
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "a/moon/logs/hooks/issues."+id+".json")); err != nil {
+		t.Error(err)
+	}
+	r.until(w, "done")
 }
 
 // Things that somebody is to mend are said of the home, and mended they are over.
