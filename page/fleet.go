@@ -21,6 +21,9 @@ type Fleet struct {
 	Fresh func(dir string) (awake bool, err error)
 	// Order has rouse do something in a home, and gives what it said.
 	Order func(dir string, argv []string) (said string, err error)
+	// Receive takes what was sent to a hook of a home, and Became says what became of it.
+	Receive func(h *setup.Setup, hook string, header http.Header, body []byte) (setup.Received, error)
+	Became  func(h *setup.Setup, hook, id string) (setup.Received, error)
 }
 
 // Kept is a home as its fleet shows it, without its files.

@@ -49,7 +49,7 @@ func (s *Server) hookHome(name string) (*setup.Setup, error) {
 		if len(list) != 1 {
 			return nil, fs.ErrNotExist
 		}
-		return s.Open(list[0].Dir)
+		return s.open(list[0])
 	}
 	return s.find(name)
 }
@@ -60,6 +60,9 @@ func (s *Server) receive(h *setup.Setup, r *http.Request) (setup.Received, error
 	if err != nil {
 		return setup.Received{}, wrong{http.StatusRequestEntityTooLarge, errors.New("too large: the limit is 1 MiB")}
 	}
+	if s.Fleet != nil {
+		return s.Fleet.Receive(h, r.PathValue("hook"), r.Header, body)
+	}
 	got, now, err := h.Receive(r.PathValue("hook"), r.Header, body)
 	if err == nil && now {
 		s.start(h, got.ID)
@@ -69,6 +72,9 @@ func (s *Server) receive(h *setup.Setup, r *http.Request) (setup.Received, error
 
 // became says what became of it: its id is a secret of who sent it.
 func (s *Server) became(h *setup.Setup, r *http.Request) (setup.Received, error) {
+	if s.Fleet != nil {
+		return s.Fleet.Became(h, r.PathValue("hook"), r.PathValue("id"))
+	}
 	return h.Became(r.PathValue("hook"), r.PathValue("id"))
 }
 
@@ -105,10 +111,14 @@ func answer(w http.ResponseWriter, code int, got setup.Received, err error) {
 		_ = enc.Encode(map[string]string{"error": err.Error(), "text": "not taken: " + strings.TrimSpace(err.Error())})
 		return
 	}
+	text := "taken as " + got.ID + ": " + got.State
+	if got.Why != "" {
+		text = "not taken: " + got.Why
+	}
 	_ = enc.Encode(struct {
 		setup.Received
 		Text string `json:"text"`
-	}{got, "taken as " + got.ID + ": " + got.State})
+	}{got, text})
 }
 
 // start begins a cycle for a task. Where one is awake, which may be about to sleep, it does

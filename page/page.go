@@ -82,8 +82,8 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /logout", s.logout)
 	if s.Fleet == nil { // whose workers have metrics; what a copy took would be lost
 		mux.HandleFunc("GET /metrics", s.sendMetrics)
-		s.hooks(mux)
 	}
+	s.hooks(mux)
 	for pattern, p := range looks() {
 		mux.Handle("GET "+pattern, s.visit(View, p))
 	}

@@ -138,14 +138,15 @@ func (a *app) approvalsVerb() verb {
 }
 
 func (a *app) serveVerb() verb {
-	var dir string
+	var dir, keys string
 	set := config.Default().Serve
 	return verb{
 		use: "serve", short: "show all homes in a browser, with buttons to answer",
-		long: "\nThe page is that of rouse serve, of copies of the homes: a button is an order. See docs/page.md\nfor who gets in.\n",
+		long: "\nThe page is that of rouse serve, of copies of the homes: a button is an order. See docs/page.md\nfor who gets in. Programs hand a home a task at POST /h/HOME/hooks/NAME, by its hooks: docs/hooks.md.\n",
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&set.Listen, "listen", "127.0.0.1:8644", "address and port")
 			f.StringVar(&set.BehindProxy, "behind-proxy", "", "name under which a proxy that does TLS shows it")
+			f.StringVar(&keys, "keys", "", "folder with the secrets of hooks, in .env of all homes or in folders by their names: that of the workers will do")
 			dirFlag(f, &dir)
 		},
 		run: func(ctx context.Context, _ []string) error {
@@ -161,6 +162,9 @@ func (a *app) serveVerb() verb {
 			if err := cmp.Or(set.Check(os.Getenv), failed); err != nil {
 				return usage{err}
 			}
+			if err := readable(&keys); err != nil {
+				return usage{err}
+			}
 			w, err := views(s, dir)
 			if err != nil {
 				return err
@@ -168,7 +172,7 @@ func (a *app) serveVerb() verb {
 			if !may {
 				fmt.Println("this login sees which homes there are, not what is in them: that takes one that was granted rouse_worker")
 			}
-			return page.Run(ctx, a.page(ctx, s, w), set, os.Getenv)
+			return page.Run(ctx, a.page(ctx, s, w, keys), set, os.Getenv)
 		},
 	}
 }
@@ -177,16 +181,19 @@ func (a *app) serveVerb() verb {
 const orderPatience = 10 * time.Second
 
 // page is the page over all homes.
-func (a *app) page(ctx context.Context, s *store.Store, w *checkout.Views) page.Options {
-	return page.Options{Open: opened, Now: time.Now, Say: func(line string) { fmt.Println(line) }, Fleet: &page.Fleet{
-		Homes: func() (list []page.Kept, err error) {
+func (a *app) page(ctx context.Context, s *store.Store, w *checkout.Views, keys string) page.Options {
+	say := func(line string) { fmt.Println(line) }
+	d := &hooks{ctx: ctx, store: s, views: w, keys: keys, say: say, said: map[string]bool{}}
+	return page.Options{Open: opened, Now: time.Now, Say: say, Fleet: &page.Fleet{
+		Receive: d.receive, Became: d.became,
+		Homes: each(time.Second, func() (list []page.Kept, err error) {
 			all, err := s.Homes(ctx)
 			now := time.Now()
 			for _, h := range all {
 				list = append(list, page.Kept{Name: h.Name, Dir: w.Dir(h.Name), Where: h.Where(now), Newest: lastCycle(h, now), Today: store.Money(h.State.Spent), Needs: h.Attention(now), Next: h.State.Next})
 			}
 			return list, err
-		},
+		}),
 		Fresh: func(dir string) (bool, error) {
 			at, err := w.Fresh(ctx, filepath.Base(dir))
 			return at.AwakeAt(time.Now()), err

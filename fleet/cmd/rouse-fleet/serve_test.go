@@ -59,7 +59,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := page.New(new(app).page(ctx, s, w))
+	server := page.New(new(app).page(ctx, s, w, ""))
 	web := httptest.NewServer(server.Handler())
 	defer web.Close()
 	jar, _ := cookiejar.New(nil)
@@ -92,7 +92,7 @@ func TestServe(t *testing.T) {
 	}
 	want(ask("/h/moon/pause", url.Values{"reason": {"tea"}}), "no worker is there: it stays ordered, as 1")
 	want(ask("/h/moon/notebooks", url.Values{"name": {"x"}}), "rouse-fleet pull moon, do it there")
-	want(ask("/h/moon/hooks/x", url.Values{}), "there is no such page")
+	want(ask("/h/moon/hooks/x", url.Values{}), "there is no such hook")
 
 	l := work(ctx, t, s)
 	want(ask("/h/moon/tell", url.Values{"task": {evil}}), html.EscapeString("tell -- "+evil))

@@ -89,10 +89,8 @@ func (w *working) check() (err error) {
 	if len(w.labels) > flow.MaxLabels || w.homes < 1 {
 		return fmt.Errorf("a worker has at most %d labels, and at least one home awake", flow.MaxLabels)
 	}
-	if w.keys != "" {
-		if _, err := os.ReadDir(w.keys); err != nil {
-			return fmt.Errorf("--keys: %w", err)
-		}
+	if err := readable(&w.keys); err != nil {
+		return err
 	}
 	if w.rouse == "" {
 		self, _ := os.Executable()
@@ -112,12 +110,22 @@ func (w *working) check() (err error) {
 	for i, dir := range w.hides {
 		w.hides[i], _ = filepath.Abs(dir)
 	}
-	if w.keys != "" {
-		w.keys, _ = filepath.Abs(w.keys)
-	}
 	if w.dir, err = filepath.Abs(w.dir); err == nil {
 		err = os.MkdirAll(w.dir, 0o700)
 	}
+	return err
+}
+
+// readable looks at the folder of --keys, where there is one.
+func readable(keys *string) error {
+	if *keys == "" {
+		return nil
+	}
+	_, err := os.ReadDir(*keys)
+	if err != nil {
+		return fmt.Errorf("--keys: %w", err)
+	}
+	*keys, err = filepath.Abs(*keys)
 	return err
 }
 
