@@ -16,6 +16,7 @@ import (
 	"rouse/fleet/checkout"
 	"rouse/fleet/store"
 	"rouse/fleet/worker"
+	"rouse/home"
 	"rouse/internal/vault"
 	"rouse/setup"
 )
@@ -104,12 +105,11 @@ func (d *hooks) ordered(h *setup.Setup, name, id string) (setup.Received, error)
 	return r, err
 }
 
-const env = ".env"
-
 // secret is what a hook of a home shares with who sends, "" where it is not here: that is
 // said once.
 func (d *hooks) secret(in string, spec hook.Spec) (secret string) {
-	file, err := filepath.Join(cmp.Or(d.keys, "DIR"), env), error(nil)
+	env, err := filepath.Base(home.Home{}.Env()), error(nil)
+	file := filepath.Join(cmp.Or(d.keys, "DIR"), env)
 	if d.keys != "" {
 		file = cmp.Or(checkout.Key(d.keys, in, env), file)
 		var list []vault.Variable
