@@ -153,6 +153,44 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
+// BenchmarkVersions says what a version costs of a home that has as many as it keeps cycles.
+func BenchmarkVersions(b *testing.B) {
+	for _, keep := range []int{192, 2880} {
+		b.Run(fmt.Sprint(keep), func(b *testing.B) {
+			dsn, s := migrated(b)
+			sql(b, dsn, `delete from rouse.versions`)
+			l, took, began := lines{}, []time.Duration{}, time.Now()
+			for n := range 2 * keep {
+				if l.cycle(n); n < keep {
+					continue
+				}
+				for _, path := range ofCycle(n - keep) {
+					delete(l, path)
+				}
+				text := l.text()
+				began = time.Now()
+				commit(b, s, text)
+				took = append(took, time.Since(began))
+			}
+			per := func(what, of string) {
+				var n float64
+				_, err := fmt.Sscan(sql(b, dsn, `select `+of), &n)
+				must(b, err, "")
+				b.ReportMetric(n/float64(keep), what+"/version")
+			}
+			per("disk-B", `pg_total_relation_size('rouse.versions') + pg_total_relation_size('rouse.chunks')`)
+			per("chunk-rows", `count(*) from rouse.chunks`)
+			slices.Sort(took)
+			b.ReportMetric(float64(took[keep/2].Microseconds())/1000, "commit-ms")
+			began = time.Now()
+			_, err := s.Prune(b.Context(), store.Prune{Days: 30})
+			must(b, err, "")
+			b.ReportMetric(float64(time.Since(began).Milliseconds()), "prune-ms")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
 // TestPruneBetween: a commit that names pieces of the version before, of one that goes, and its own
 // has them all, whenever between its steps all is removed that may be.
 func TestPruneBetween(t *testing.T) {

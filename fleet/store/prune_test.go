@@ -81,7 +81,7 @@ func whole(t *testing.T, s *store.Store, name string) error {
 }
 
 // sql is the last word of what psql says.
-func sql(t *testing.T, dsn, text string) string {
+func sql(t testing.TB, dsn, text string) string {
 	t.Helper()
 	out, err := exec.Command("psql", "-qAtX", "-v", "ON_ERROR_STOP=1", "-c", text, dsn).CombinedOutput()
 	must(t, err, "")
