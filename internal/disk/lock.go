@@ -113,8 +113,10 @@ func (l *Locker) try() (ok bool, err error) {
 
 func (l *Locker) unlock() { _ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN) }
 
+// close gives the lock back first: a child that is being started may have the file for a moment.
 func (l *Locker) close() {
 	if l.file != nil {
+		l.unlock()
 		l.file.Close()
 	}
 	l.file = nil

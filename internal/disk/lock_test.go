@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,30 @@ func TestLock(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A child that is being started has the file of a lock for a moment: that keeps nobody out who
+// comes once the lock was given back.
+func TestLockGivenBackBesideACopy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	unlock, err := disk.Lock(t.Context(), file, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds, _ := filepath.Glob("/proc/self/fd/*")
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); to == file {
+			n, _ := strconv.Atoi(filepath.Base(fd))
+			if n, err = syscall.Dup(n); err == nil {
+				defer syscall.Close(n)
+			}
+		}
+	}
+	unlock()
+	if unlock, err = disk.Lock(t.Context(), file, 0); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
 
 // A lock whose file stays open locks as well, also when that file was removed.
