@@ -35,8 +35,6 @@ type Daemon struct {
 	Shown    store.Worker // how the store has it: its name, labels, program, and where it listens
 	Homes    int          // so many are awake at once
 	Say      func(line string)
-	// Sums, unless nil, adds figures that the waker counts.
-	Sums func(telemetry.Sums)
 	// Now is the clock that homes wake by, nil for the machine's, and Heartbeat who is told each
 	// minute how the worker and the homes are.
 	Now       func() time.Time

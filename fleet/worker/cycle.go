@@ -20,8 +20,9 @@ import (
 	"rouse/setup"
 )
 
-// hangs is what a cycle may take beyond its own limit, to begin and to save.
-const hangs = 5 * time.Minute
+// hangs is what a cycle may take beyond its own limit, to begin and to save, and grace what it
+// may to save once it is told to end.
+const hangs, grace = 5 * time.Minute, 30 * time.Second
 
 // environ is what programs get of the worker's own environment: no key, and no way into
 // the fleet; and what of the worker's the home's tools see nothing of.
@@ -103,10 +104,6 @@ func (v *visit) reserve() (time.Duration, error) {
 
 // await waits for a cycle, which is told to end when the worker is, or it hangs.
 func (v *visit) await(drain context.Context, p *proc.Process, limit time.Duration) proc.Exit {
-	grace := v.Grace
-	if grace == 0 {
-		grace = 30 * time.Second
-	}
 	end := func() {
 		p.Signal(syscall.SIGTERM)
 		time.AfterFunc(grace, p.End)

@@ -50,7 +50,6 @@ type Worker struct {
 	// Walled is to wake no home whose tools get no walls.
 	Walled bool
 	TTL    time.Duration // of a lease; 0 is 30 s
-	Grace  time.Duration // in which a cycle that is told to end may save; 0 is 30 s
 	// Log, unless nil, is told what an operator should know.
 	Log func(line string)
 	// Now is the clock that homes go by, and no lease; nil is time.Now.
