@@ -131,6 +131,23 @@ func TestHookLost(t *testing.T) {
 	}
 }
 
+// TestHookLong: a task that is longer in its files is one all the same, and taken once.
+func TestHookLong(t *testing.T) {
+	t.Parallel()
+	folder, h := hooked(t)
+	r := serve(t, folder, View)
+	for _, text := range []string{strings.Repeat("<", 60000), strings.Repeat("😀", 15000)} {
+		for range 2 {
+			if code, got := r.send("/hooks/few", `"`+text+`"`, "Authorization", "Bearer the secret of both sides", "Idempotency-Key", "1"); code != http.StatusOK || got.State != "waiting" {
+				t.Errorf("%.2s: %d %s", text, code, got.State)
+			}
+		}
+	}
+	if items, err := inbox.List(h.Inbox()); err != nil || len(items) != 2 {
+		t.Errorf("%d tasks: %v", len(items), err)
+	}
+}
+
 // TestHookRefused: what is not signed, too large, too often or no task is said to be so, and leaves nothing.
 func TestHookRefused(t *testing.T) {
 	t.Parallel()

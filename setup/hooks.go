@@ -169,7 +169,7 @@ func (s *Setup) Became(name, id string) (r Received, err error) {
 	if name != filepath.Base(name) || id != filepath.Base(id) {
 		return r, fs.ErrNotExist
 	}
-	text, err := disk.ReadSmall(s.received(name, id), 2*inbox.MaxTask)
+	text, err := disk.ReadSmall(s.received(name, id), inbox.MaxFile)
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}
@@ -220,7 +220,7 @@ func (s *Setup) hookResults() (list []agent.Result) {
 				continue
 			}
 			var r Received
-			text, err := disk.ReadSmall(filepath.Join(s.Home.Received(), note.Name()), 2*inbox.MaxTask)
+			text, err := disk.ReadSmall(filepath.Join(s.Home.Received(), note.Name()), inbox.MaxFile)
 			if err == nil && json.Unmarshal(text, &r) == nil && r.At.After(of[r.Task].At) {
 				of[r.Task] = r
 			}

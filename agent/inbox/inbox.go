@@ -27,6 +27,8 @@ const (
 	// MaxTask is how large a task may be, in bytes, and maxItems how many may wait.
 	MaxTask  = 64 << 10
 	maxItems = 1000
+	// MaxFile is how large the file of a task may be: YAML and JSON write a byte as up to six.
+	MaxFile = 7 * MaxTask
 
 	form   = "20060102T150405.000000000Z" // the time of a task, in the name of its file
 	suffix = ".yaml"
@@ -129,7 +131,7 @@ func List(dir string, but ...string) (items []Item, err error) {
 
 func read(path string) (Item, error) {
 	item := Item{ID: filepath.Base(path)}
-	data, err := disk.ReadSmall(path, 2*MaxTask)
+	data, err := disk.ReadSmall(path, MaxFile)
 	if err == nil {
 		err = yaml.Unmarshal(data, &item)
 	}
