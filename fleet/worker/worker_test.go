@@ -166,7 +166,12 @@ func TestStoreAway(t *testing.T) {
 				t.Errorf("the visit: %v", err)
 			}
 			r.away(false)
-			r.until(r.worker("a"), outcome)
+			a := r.worker("a")
+			r.await(outcome, func() bool {
+				r.wake(a)
+				is := r.at().State.Outcome
+				return is == outcome || outcome == "failed" && (is == "signal" || is == "lost") // it may have had the time to say so
+			})
 			want := map[string]int{"done": 3, "failed": 1}[outcome]
 			if _, err := os.Stat(w.Lost("moon")); err == nil || r.effects() != want {
 				t.Errorf("%d effects, want %d; or it is aside", r.effects(), want)

@@ -31,7 +31,6 @@ create table rouse.orders (
 	said text
 );
 create index on rouse.orders (home) where done is null;
-create index on rouse.orders (home, (argv[3])) where argv[1] = 'hook'; -- strangers ask after these
 
 -- Who wakes homes.
 create table rouse.workers (
