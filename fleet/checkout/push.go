@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"syscall"
 	"time"
 
 	"rouse/agent/config"
@@ -138,10 +139,10 @@ func KeysIn(path string) []string {
 }
 
 // Key is the file of a key for a home in a folder of keys: its own before that of all, "" where
-// there is none.
+// there is none. One that cannot be looked at is no reason to take the other: reading it says why.
 func Key(keys, name, base string) string {
 	for _, path := range []string{filepath.Join(keys, name, base), filepath.Join(keys, base)} {
-		if disk.Exists(path) {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return path
 		}
 	}

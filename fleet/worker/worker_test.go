@@ -286,6 +286,13 @@ func TestProblems(t *testing.T) {
 	if r.read("a/moon/.env") != env {
 		t.Error("its own .env does not come first")
 	}
+	own := filepath.Join(r.keys, "moon")
+	r.write("keys/.env", env)
+	r.must(os.RemoveAll(own))
+	r.must(os.Symlink(own, own)) // cannot be looked into
+	says("put it into " + own)
+	r.must(os.Remove(own))
+	says("")
 	r.write("a/moon/rouse.yaml", often+"nonsense: 1\n") // an edit goes in as any
 	says("nonsense")
 	r.write("a/moon/rouse.yaml", often+"workspace: /elsewhere\n")
