@@ -28,10 +28,13 @@ const hangs, grace = 5 * time.Minute, 30 * time.Second
 // the fleet; and what of the worker's the home's tools see nothing of.
 func (w *Worker) environ() []string {
 	w.once.Do(func() {
-		hides := slices.DeleteFunc(append(slices.Clone(w.Hides), w.Dir, w.Keys), func(dir string) bool { return dir == "" })
-		w.env = proc.Environ(os.Environ(), setup.HidesVariable+"="+strings.Join(hides, string(os.PathListSeparator)))
+		w.env = proc.Environ(os.Environ(), setup.HidesVariable+"="+strings.Join(w.hidden(), string(os.PathListSeparator)))
 	})
 	return w.env
+}
+
+func (w *Worker) hidden() []string {
+	return slices.DeleteFunc(append(slices.Clone(w.Hides), w.Dir, w.Keys), func(dir string) bool { return dir == "" })
 }
 
 // command is rouse with arguments, in the folder.

@@ -36,7 +36,7 @@ func (v *visit) sum(version *store.Version, r checkout.Report) Next {
 		v.problem = st.Problem
 		return in(awhile)
 	}
-	v.watched = s.Watched()
+	v.watched = v.sees(v.folder.Dir, s.Watched())
 	if c := setup.CheckSpace(s.Home); !c.OK {
 		problem(fmt.Errorf("the disk of %s on %s: %s; %s", v.Dir, v.Name, c.Found, c.Hint))
 	}

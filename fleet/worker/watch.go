@@ -2,8 +2,10 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -79,7 +81,7 @@ func (w *Worker) find(ctx context.Context) error {
 			continue // as most, of which none is opened
 		}
 		if s, err := w.open(f.Dir); err == nil {
-			w.watching.found(h.Name, s.Watched())
+			w.watching.found(h.Name, w.sees(f.Dir, s.Watched()))
 		}
 	}
 	return err
@@ -137,6 +139,30 @@ func (w *Worker) had(ctx context.Context, name string) (h store.Home, here bool,
 		return h, false, nil
 	}
 	return h, true, nil
+}
+
+// sees is what a home in a folder watches, but for what its tools see nothing of: a wake would
+// tell when other homes are awake, and that a key was changed.
+func (w *Worker) sees(dir string, paths []string) []string {
+	dir = real(dir)
+	return slices.DeleteFunc(paths, func(path string) bool {
+		path = real(path)
+		return !within(dir, path) && slices.ContainsFunc(w.hidden(), func(hidden string) bool { return within(real(hidden), path) })
+	})
+}
+
+// real is a path without links, as far as there is anything.
+func real(path string) string {
+	is, err := filepath.EvalSymlinks(path)
+	if dir := filepath.Dir(path); err != nil && dir != path {
+		return filepath.Join(real(dir), filepath.Base(path))
+	}
+	return cmp.Or(is, path)
+}
+
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 func (w *Worker) checkout(name string) *checkout.Folder {

@@ -15,8 +15,11 @@ import (
 // after the store was away, and for a worker that was started anew. What a visit changes wakes
 // nothing, nor does what changes in the folder of a worker that another one overtook.
 func TestWatch(t *testing.T) {
-	r := newRig(t, often+"watch: [workspace/inbox, ../../out]\n")
-	r.do = func(int64) string { return "mkdir -p inbox; echo own >inbox/own; echo own >../../../out" }
+	r := newRig(t, often+"watch: [workspace/inbox, ../../out, ../venus, ../../keys, workspace/link]\n")
+	r.write("a/venus/mail", "0")
+	r.do = func(int64) string {
+		return "mkdir -p inbox; echo own >inbox/own; echo own >../../../out; ln -sfn ../../venus link"
+	}
 	var heard atomic.Bool // that the store is away
 	started := func(name string) (*worker.Worker, context.CancelFunc) {
 		w := r.worker(name)
@@ -61,6 +64,10 @@ func TestWatch(t *testing.T) {
 	r.order("run", "--task", "work")
 	r.await("a cycle that writes", func() bool { r.wake(a); return r.effects() == 1 })
 	none(1, "what its own cycle did")
+
+	r.write("a/venus/mail", "1")
+	r.write("keys/.env", r.read("keys/.env"))
+	none(1, "what its tools do not see")
 
 	r.away(true)
 	r.write("out", "2")
