@@ -31,7 +31,7 @@ func (s *Store) named(ctx context.Context, p Prune, named, used *filter) error {
 		if err != nil {
 			return err
 		}
-		homes, err := list[int64](ctx, tx, `select id from rouse.homes where tenant = rouse.tenant()`)
+		homes, err := list[string](ctx, tx, `select name from rouse.homes where tenant = rouse.tenant()`)
 		for _, home := range homes {
 			if err == nil {
 				err = n.home(ctx, p, home)
@@ -42,10 +42,10 @@ func (s *Store) named(ctx context.Context, p Prune, named, used *filter) error {
 }
 
 // home reads manifests that are whole, then level by level what others are made of.
-func (n *naming) home(ctx context.Context, p Prune, home int64) error {
+func (n *naming) home(ctx context.Context, p Prune, home string) error {
 	n.seen, n.lists = map[string]bool{}, nil
 	var t tree
-	err := stream(ctx, n.tx, `select manifest, levels from rouse.versions v where home = $3
+	err := stream(ctx, n.tx, `select manifest, levels from rouse.versions v where home = (select id from rouse.homes where tenant = rouse.tenant() and name = $3)
 			and not ($1 and exists (select from rouse.stale($2) s where s.home = v.home and s.version = v.version))`, []any{p.Dry, p.Days, home}, []any{&t.frame, &t.levels}, func() error { return n.top(t) })
 	for level := len(n.lists) - 1; level >= 0; level-- {
 		for some := range slices.Chunk(n.lists[level], 1000) {
@@ -59,7 +59,7 @@ func (n *naming) home(ctx context.Context, p Prune, home int64) error {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("a manifest cannot be read, so nobody knows what it needs, and no content was removed: %w", err)
+		err = fmt.Errorf("%s: a manifest cannot be read, so nobody knows what it needs, and no content was removed: %w", home, err)
 	}
 	return err
 }
