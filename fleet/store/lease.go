@@ -62,13 +62,22 @@ type Lease struct {
 	Epoch int64
 }
 
+// patience is how long the store may take to say which homes there are: where it hangs all wait
+// who ask, such as those who look at a page.
+const patience = 10 * time.Second
+
 func (s *Store) homes(ctx context.Context, where string, args ...any) ([]Home, error) {
-	rows, err := s.conn.Query(ctx, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed, needs, keys, state,
+	asked, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	rows, err := s.conn.Query(asked, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed, needs, keys, state,
 			coalesce((select amount from rouse.spends p where p.home = homes.id and p.tenant = homes.tenant and p.day = rouse.today()), 0) from rouse.homes where tenant = rouse.tenant() `+where, args...)
-	if err != nil {
-		return nil, told(err)
+	var all []Home
+	if err == nil {
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Home])
 	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Home])
+	if err != nil && asked.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("the fleet's Postgres has not answered in %s: see whether its machine, or a lock, holds it up: %w", patience, err)
+	}
 	return all, told(err)
 }
 

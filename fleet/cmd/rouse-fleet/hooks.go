@@ -45,10 +45,12 @@ func (d *hooks) receive(h *setup.Setup, name string, header http.Header, body []
 	if err != nil || r.State != "" {
 		return r, err
 	}
-	if had, err := d.ordered(h, name, r.ID); !errors.Is(err, store.ErrNone) && had.State != setup.Refused {
+	ctx, cancel := context.WithTimeout(d.ctx, orderPatience)
+	defer cancel()
+	if had, err := d.ordered(ctx, h, name, r.ID); !errors.Is(err, store.ErrNone) && had.State != setup.Refused {
 		return had, err
 	}
-	n, err := d.store.HookOrders(d.ctx, in, name)
+	n, err := d.store.HookOrders(ctx, in, name)
 	if err == nil && n >= spec.Hourly() {
 		err = setup.ErrOften
 	}
@@ -58,7 +60,7 @@ func (d *hooks) receive(h *setup.Setup, name string, header http.Header, body []
 	r.State = setup.Waits
 	input, err := json.Marshal(r)
 	if err == nil {
-		_, err = place(d.ctx, d.store, in, worker.HookOrder(name, r.ID), input)
+		_, err = place(ctx, d.store, in, worker.HookOrder(name, r.ID), input)
 	}
 	return r, err
 }
@@ -69,7 +71,9 @@ func (d *hooks) became(h *setup.Setup, name, id string) (setup.Received, error) 
 	if err == nil && r.State != setup.Lost {
 		return r, nil
 	}
-	ordered, none := d.ordered(h, name, id)
+	ctx, cancel := context.WithTimeout(d.ctx, orderPatience)
+	defer cancel()
+	ordered, none := d.ordered(ctx, h, name, id)
 	if errors.Is(none, store.ErrNone) {
 		return r, err
 	}
@@ -77,9 +81,9 @@ func (d *hooks) became(h *setup.Setup, name, id string) (setup.Received, error) 
 }
 
 // ordered says what became of the order of what a hook received, or [store.ErrNone].
-func (d *hooks) ordered(h *setup.Setup, name, id string) (setup.Received, error) {
+func (d *hooks) ordered(ctx context.Context, h *setup.Setup, name, id string) (setup.Received, error) {
 	in, argv := filepath.Base(h.Home.Dir), worker.HookOrder(name, id)
-	o, err := d.store.HookOrder(d.ctx, in, argv[2])
+	o, err := d.store.HookOrder(ctx, in, argv[2])
 	r, is := worker.Delivered(o)
 	switch {
 	case err != nil:
@@ -90,7 +94,7 @@ func (d *hooks) ordered(h *setup.Setup, name, id string) (setup.Received, error)
 		r.State = setup.Waits
 	case deref(o.Exit) == 0: // after the copy was made
 		d.views.Again(in)
-		if _, err = d.views.Fresh(d.ctx, in); err == nil {
+		if _, err = d.views.Fresh(ctx, in); err == nil {
 			r, err = h.Became(name, id)
 		}
 		if errors.Is(err, fs.ErrNotExist) || err == nil && r.State == setup.Lost { // as on one machine it is taken again
