@@ -159,7 +159,7 @@ func BenchmarkVersions(b *testing.B) {
 		b.Run(fmt.Sprint(keep), func(b *testing.B) {
 			dsn, s := migrated(b)
 			sql(b, dsn, `delete from rouse.versions`)
-			l, took, began := lines{}, []time.Duration{}, time.Now()
+			l, took := lines{}, []time.Duration{}
 			for n := range 2 * keep {
 				if l.cycle(n); n < keep {
 					continue
@@ -168,7 +168,7 @@ func BenchmarkVersions(b *testing.B) {
 					delete(l, path)
 				}
 				text := l.text()
-				began = time.Now()
+				began := time.Now()
 				commit(b, s, text)
 				took = append(took, time.Since(began))
 			}
@@ -182,7 +182,7 @@ func BenchmarkVersions(b *testing.B) {
 			per("chunk-rows", `count(*) from rouse.chunks`)
 			slices.Sort(took)
 			b.ReportMetric(float64(took[keep/2].Microseconds())/1000, "commit-ms")
-			began = time.Now()
+			began := time.Now()
 			_, err := s.Prune(b.Context(), store.Prune{Days: 30})
 			must(b, err, "")
 			b.ReportMetric(float64(time.Since(began).Milliseconds()), "prune-ms")
