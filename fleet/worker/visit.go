@@ -301,7 +301,7 @@ func (v *visit) commit(done []store.Done) (Next, error) {
 	}
 	switch past := !next.At.IsZero() && next.At.Before(v.now()); {
 	case !v.full.IsZero():
-		return Next{At: v.full}, nil
+		return soonest(Next{At: v.full}, in(10*awhile)), nil // limits are raised, too
 	case v.soon:
 		return in(0), nil
 	case past && (v.stuck || version.Manifest == nil):

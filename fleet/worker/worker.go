@@ -100,6 +100,13 @@ func (w *Worker) Wake(ctx context.Context, name string) (Next, error) {
 
 func in(d time.Duration) Next { return Next{At: time.Now().Add(d)} }
 
+func soonest(a, b Next) Next {
+	if a.At.Before(b.At) {
+		return a
+	}
+	return b
+}
+
 func (w *Worker) ttl() time.Duration { return cmp.Or(w.TTL, 30*time.Second) }
 
 func (w *Worker) now() time.Time { return clock.Now(w.Now) }

@@ -36,6 +36,21 @@ func TestWake(t *testing.T) {
 	}
 }
 
+// TestLimitRaised: a home that a limit of the fleet holds back wakes soon after that was raised,
+// and not when it would have been free again.
+func TestLimitRaised(t *testing.T) {
+	r := newRig(t, "schedule: {cron: '* * * * *', task: work}\n")
+	w := r.worker("a")
+	r.must(r.store.SetLimits(t.Context(), store.Limits{Month: 1, Each: 2, Keep: 30}))
+	if wait := time.Until(r.wake(w).At); wait > 10*time.Minute || !strings.Contains(r.at().State.Problem, "limit of a month") {
+		t.Errorf("it comes again after %v: %+v", wait, r.at().State)
+	}
+	r.must(r.store.SetLimits(t.Context(), store.Limits{Each: 2, Keep: 30}))
+	if r.wake(w); r.effects() != 1 || r.at().State.Problem != "" {
+		t.Errorf("%d effects, %+v", r.effects(), r.at().State)
+	}
+}
+
 // TestCommitBetween: who has a home commits after a worker looked at it, and before that takes
 // it. The worker goes on from that version, here that of the push, which knows no slots yet.
 func TestCommitBetween(t *testing.T) {
