@@ -72,6 +72,9 @@ Exit codes: 0 all is well, 1 a check failed, 2 this is no home.`,
 // accept accepts what cycles refuse and no other verb accepts.
 func (a *app) accept() error {
 	s, err := a.open()
+	if err == nil {
+		err = s.Home.Wakes()
+	}
 	if err != nil {
 		return err
 	}
