@@ -25,6 +25,9 @@ var refused = [...]string{"--home", "--now"}
 // asked is the wake that an order asks for, in the ledger of slots; [schedule.Watch] is another one.
 const asked = "run"
 
+// accept is the one thing that doctor is ordered for: what nobody else would accept.
+const accept = "doctor --accept"
+
 const orderTime = time.Minute
 
 // orders carries out what was ordered, until the worker is to end. Nothing of it counts
@@ -62,8 +65,9 @@ func (v *visit) order(o store.Order) (store.Done, error) {
 		name, _, _ := strings.Cut(arg, "=")
 		return slices.Contains(refused[:], name)
 	}
-	if len(argv) == 0 || !slices.Contains(verbs[:], argv[0]) || slices.ContainsFunc(argv, flag) {
-		return store.Done{ID: o.ID, Exit: 2, Said: fmt.Sprintf("that cannot be ordered: %s; what can be is %s and %s, without %s", text.Line(strings.Join(o.Argv, " "), 200), asked, strings.Join(verbs[:], ", "), strings.Join(refused[:], ", "))}, nil
+	known := len(argv) > 0 && slices.Contains(verbs[:], argv[0]) || strings.Join(argv, " ") == accept
+	if !known || slices.ContainsFunc(argv, flag) {
+		return store.Done{ID: o.ID, Exit: 2, Said: fmt.Sprintf("that cannot be ordered: %s; what can be is %s, %s and %s, without %s", text.Line(strings.Join(o.Argv, " "), 200), asked, accept, strings.Join(verbs[:], ", "), strings.Join(refused[:], ", "))}, nil
 	}
 	return v.run(o, append([]string{argv[0], "--home", v.folder.Dir}, argv[1:]...)...)
 }

@@ -316,12 +316,17 @@ func TestProblems(t *testing.T) {
 	r.must(syscall.Mkfifo(filepath.Join(r.dir, "a/moon/workspace/pipe"), 0o600))
 	says("pipe (a FIFO)")
 	r.must(os.Remove(filepath.Join(r.dir, "a/moon/workspace/pipe")))
-	for _, argv := range [][]string{{"vault", "list"}, {"tell", "--now", "x"}, {"tell", "--home=/", "x"}, {}} {
+	for _, argv := range [][]string{{"vault", "list"}, {"doctor"}, {"doctor", "--accept", "--model"}, {"tell", "--now", "x"}, {"tell", "--home=/", "x"}, {}} {
 		result := r.order(argv...)
 		says("")
 		if o := result(); *o.Exit != 2 || !strings.Contains(*o.Said, "cannot be ordered") {
 			t.Errorf("%q: %d %s", argv, *o.Exit, *o.Said)
 		}
+	}
+	accepted := r.order("doctor", "--accept")
+	says("")
+	if o := accepted(); !strings.Contains(*o.Said, "rouse.yaml") {
+		t.Errorf("doctor --accept: %d %s", *o.Exit, *o.Said)
 	}
 	rests := func(want string, argv ...string) {
 		t.Helper()

@@ -70,7 +70,7 @@ func homes(all []store.Home, now time.Time) string {
 	all = slices.SortedStableFunc(slices.Values(all), func(a, b store.Home) int { return well(a) - well(b) })
 	rows := [][]string{{"HOME", "WHERE", "LAST CYCLE", "NEXT", "TODAY", "NEEDS YOU"}}
 	for _, h := range all {
-		rows = append(rows, []string{h.Name, h.Where(now), lastCycle(h, now), next(h, now), store.Money(h.State.Spent), cmp.Or(text.Line(strings.Join(h.Attention(now), "; "), 160), "no")})
+		rows = append(rows, []string{h.Name, h.Where(now), lastCycle(h, now), next(h, now), store.Money(h.State.Spent), cmp.Or(text.Line(mends(h.Name).Replace(strings.Join(h.Attention(now), "; ")), 300), "no")})
 	}
 	return table(rows)
 }
@@ -84,7 +84,7 @@ func status(h store.Home, orders []store.Order, now time.Time) string {
 	row("home", "%s, version %d", h.Name, h.Version)
 	row("where", "%s, since %s", h.Where(now), clockAt(h.Changed, now))
 	for _, why := range h.Attention(now) {
-		row("needs you", "%s", text.Line(why, 500))
+		row("needs you", "%s", text.Line(mends(h.Name).Replace(why), 500))
 	}
 	if h.State.Waiting > 0 {
 		row("", "rouse-fleet approvals %s", h.Name)
@@ -102,7 +102,7 @@ func status(h store.Home, orders []store.Order, now time.Time) string {
 	for _, o := range orders {
 		became := "waits"
 		if o.Done != nil {
-			became = fmt.Sprintf("done %s, exit %d: %s", clockAt(*o.Done, now), deref(o.Exit), text.Line(strings.TrimSpace(deref(o.Said)), 160))
+			became = fmt.Sprintf("done %s, exit %d: %s", clockAt(*o.Done, now), deref(o.Exit), text.Line(mends(h.Name).Replace(strings.TrimSpace(deref(o.Said))), 160))
 		}
 		row("order", "%d by %s %s: %s; %s", o.ID, o.By, clockAt(o.Made, now), text.Line(strings.Join(o.Argv, " "), 120), became)
 	}

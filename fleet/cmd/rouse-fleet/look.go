@@ -62,7 +62,7 @@ func look(ctx context.Context, w *checkout.Views, name string) (*setup.Setup, er
 // mends makes of what is to be typed in a home what does it in the fleet.
 func mends(home string) *strings.Replacer {
 	do := "rouse-fleet do " + home + " -- "
-	return strings.NewReplacer("rouse approvals approve ", "rouse-fleet approve "+home+" ", "rouse rewind ", do+"rewind ", "rouse allow ", do+"allow ", "rouse resume", "rouse-fleet resume "+home)
+	return strings.NewReplacer("rouse approvals approve ", "rouse-fleet approve "+home+" ", "rouse rewind ", do+"rewind ", "rouse allow ", do+"allow ", "rouse resume", "rouse-fleet resume "+home, "rouse doctor --accept", do+"doctor --accept")
 }
 
 func (a *app) reportVerb() verb {

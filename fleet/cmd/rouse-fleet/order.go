@@ -83,7 +83,7 @@ func (a *app) order(use, short string, more func(*pflag.FlagSet), argv func(args
 			if err != nil || o.Done == nil {
 				return nil, "", cmp.Or(err, error(coded{exitAwake, errors.New(why)}))
 			}
-			return a.did(o)
+			return a.did(args[0], o)
 		}),
 	}
 }
@@ -121,12 +121,15 @@ func became(ctx context.Context, s *store.Store, name string, o store.Order, pat
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	o, err = result(waiting, s, o.ID)
+	if h, failed := s.Home(ctx, name); o.Done == nil && failed == nil && h.State.Problem != "" {
+		why += ", and " + text.Line(mends(name).Replace(h.State.Problem), 300)
+	}
 	return o, fmt.Sprintf("%s: it stays ordered, as %d", why, o.ID), err
 }
 
 // did says what became of an order that is done: its exit code is that of this program.
-func (a *app) did(o store.Order) (any, string, error) {
-	said := strings.TrimSpace(deref(o.Said))
+func (a *app) did(name string, o store.Order) (any, string, error) {
+	said := mends(name).Replace(strings.TrimSpace(deref(o.Said)))
 	if deref(o.Exit) == 0 {
 		return o, said, nil
 	}
