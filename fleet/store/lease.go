@@ -39,7 +39,8 @@ type Home struct {
 	Needs   []string   `json:"needs,omitempty"` // labels of the workers that may wake it
 	Keys    []string   `json:"keys,omitempty"`  // names of what its .env had
 	State   State      `json:"state"`
-	Spent   int64      `json:"spent_today"` // and reserved, in millionths, of a day of UTC
+	Spent   int64      `json:"spent_today"`       // and reserved, in millionths, of a day of UTC
+	Ordered *time.Time `json:"ordered,omitempty"` // the oldest order that is not done
 }
 
 // State is what is shown of a home beside who has it. Whoever wakes it says so in the commit.
@@ -70,7 +71,8 @@ func (s *Store) homes(ctx context.Context, where string, args ...any) ([]Home, e
 	asked, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	rows, err := s.conn.Query(asked, `select id, name, version, epoch, coalesce(holder, ''), deadline, changed, needs, keys, state,
-			coalesce((select amount from rouse.spends p where p.home = homes.id and p.tenant = homes.tenant and p.day = rouse.today()), 0) from rouse.homes where tenant = rouse.tenant() `+where, args...)
+			coalesce((select amount from rouse.spends p where p.home = homes.id and p.tenant = homes.tenant and p.day = rouse.today()), 0),
+			(select min(made) from rouse.orders o where o.home = homes.id and done is null) from rouse.homes where tenant = rouse.tenant() `+where, args...)
 	var all []Home
 	if err == nil {
 		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Home])

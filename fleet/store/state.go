@@ -38,10 +38,15 @@ func (h Home) Stuck(now time.Time) string {
 	if h.Holder != "" {
 		t = h.Until // whose worker is gone is to be taken over then
 	}
-	if h.State.Problem != "" || t == nil || now.Sub(*t) <= late {
-		return h.State.Problem
-	}
 	who := strings.TrimSuffix("a worker with "+strings.Join(h.Needs, ", "), " with ")
+	switch {
+	case h.State.Problem != "":
+		return h.State.Problem
+	case h.Holder == "" && h.Ordered != nil && now.Sub(*h.Ordered) > late:
+		return fmt.Sprintf("nobody did what was ordered at %s: is %s there, and Temporal?", h.Ordered.Local().Format("15:04"), who)
+	case t == nil || now.Sub(*t) <= late:
+		return ""
+	}
 	return fmt.Sprintf("nobody woke it at %s: is %s there, and Temporal?", t.Local().Format("15:04"), who)
 }
 

@@ -19,8 +19,10 @@ func TestAttention(t *testing.T) {
 		"at m:/x":                         {Holder: "m:/x", State: store.State{Next: &before}},
 		"awake at w: 2 approvals to give": {Holder: "w", Until: &soon, State: store.State{Waiting: 2}},
 		"left by w: no key":               {Holder: "w", Until: &before, State: store.State{Problem: "no key", Next: &before}},
-		"left by w: nobody woke it at " + before.Format("15:04"):                                                        {Holder: "w", Until: &before, State: store.State{Next: &soon}},
-		"in the fleet: failed: it is late":                                                                              {State: store.State{Outcome: "failed", Error: "it is late"}},
+		"left by w: nobody woke it at " + before.Format("15:04"):                 {Holder: "w", Until: &before, State: store.State{Next: &soon}},
+		"in the fleet: nobody did what was ordered at " + before.Format("15:04"): {Ordered: &before},
+		"at m:/y":                          {Holder: "m:/y", Ordered: &before},
+		"in the fleet: failed: it is late": {State: store.State{Outcome: "failed", Error: "it is late"}},
 		"in the fleet: nobody woke it at " + before.Format("15:04"):                                                     {State: store.State{Next: &before}},
 		"in the fleet: nobody woke it at " + before.Format("15:04") + ": is a worker with eu, gpu there, and Temporal?": {State: store.State{Next: &before}, Needs: []string{"eu", "gpu"}},
 	} {
@@ -61,6 +63,9 @@ func TestOverview(t *testing.T) {
 		t.Errorf("%+v then %+v", lines, rest)
 	}
 	must(t, s.Commit(ctx, l, store.Version{Done: done}), "")
+	if h, err := s.Home(ctx, "moon"); err != nil || h.Ordered == nil || time.Since(*h.Ordered).Abs() > time.Hour {
+		t.Errorf("%+v, %v", h, err)
+	}
 	all, err := s.NewestOrders(ctx, l.Home, 2)
 	must(t, err, "")
 	said := ""
