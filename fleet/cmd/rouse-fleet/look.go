@@ -19,7 +19,6 @@ import (
 	"rouse/internal/text"
 	"rouse/page"
 	"rouse/setup"
-	"rouse/setup/report"
 )
 
 // views are the copies of homes that are looked at here.
@@ -57,43 +56,6 @@ func look(ctx context.Context, w *checkout.Views, name string) (*setup.Setup, er
 		s.Home.Elsewhere = at.AwakeAt(time.Now())
 	}
 	return s, err
-}
-
-// mends makes of what is to be typed in a home what does it in the fleet.
-func mends(home string) *strings.Replacer {
-	do := "rouse-fleet do " + home + " -- "
-	return strings.NewReplacer("rouse approvals approve ", "rouse-fleet approve "+home+" ", "rouse rewind ", do+"rewind ", "rouse allow ", do+"allow ", "rouse resume", "rouse-fleet resume "+home, "rouse doctor --accept", do+"doctor --accept")
-}
-
-func (a *app) reportVerb() verb {
-	var since, dir string
-	var html bool
-	return verb{
-		use: "report NAME", short: "show what happened in a home while nobody looked",
-		flags: func(f *pflag.FlagSet) {
-			f.StringVar(&since, "since", "24h", "from then on: 24h, 7d, 2026-04-01 or a cycle")
-			f.BoolVar(&html, "html", false, "print one HTML document")
-			dirFlag(f, &dir)
-		},
-		run: a.in(func(ctx context.Context, s *store.Store, args []string) (any, string, error) {
-			w, err := views(s, dir)
-			if err != nil {
-				return nil, "", err
-			}
-			h, err := look(ctx, w, args[0])
-			if err != nil {
-				return nil, "", err
-			}
-			list, err := report.Of([]*setup.Setup{h}, since)
-			var b strings.Builder
-			if err == nil && html {
-				err = report.HTML(&b, list)
-			} else if err == nil {
-				list[0].Text(&b, nil)
-			}
-			return list, strings.TrimRight(mends(args[0]).Replace(b.String()), "\n"), err
-		}),
-	}
 }
 
 // waiting is a call that waits for a yes.
